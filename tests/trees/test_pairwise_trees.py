@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.cluster import hierarchy
 from scipy.cluster.hierarchy import is_monotonic, is_valid_linkage, leaves_list
 from scipy.spatial.distance import pdist, squareform
 
 from partita import Agglomerative, BisectingClusters, Diana, KMedoids, load
 from partita.trees import lifetimes
 from partita.trees.divisive import medoid_split
+from partita.trees.pairs import point_pairs
 
 sys.path.insert(0, str(Path(__file__).parent))
 import naive_trees
@@ -171,6 +173,26 @@ def test_what_a_metric_cannot_read(two_groups):
 def test_bad_dissimilarities(D, message):
     with pytest.raises(ValueError, match=message):
         Agglomerative(metric="precomputed").fit(D)
+
+
+@pytest.mark.parametrize("linkage", ["single", "average", "ward"])
+def test_given_dissimilarities_are_not_overwritten(linkage, global_random_seed):
+    _, X = random_pairs(global_random_seed)
+    given = pdist(X)
+    found = Agglomerative(3, linkage=linkage, metric="precomputed").fit(given).linkage_
+    assert np.array_equal(given, pdist(X))
+    assert np.allclose(found, hierarchy.linkage(given, linkage))
+    units = (X - X.mean(axis=0)) / X.std(axis=0)
+    assert np.allclose(
+        Agglomerative(3, linkage=linkage).fit(X).linkage_, hierarchy.linkage(pdist(units), linkage)
+    )
+
+
+def test_distances_beyond_numbers():
+    X = np.zeros((6, 2))
+    X[3:, 0] = [1.0, 2.0, 3.0]
+    assert point_pairs(X, "cosine").condensed.tolist() == [1.0] * 12 + [0.0] * 3  # rows of zeros: not defined
+    assert np.isfinite(point_pairs(X * 1e200, "sqeuclidean").condensed).all()
 
 
 @pytest.mark.parametrize("cls", TREES)

@@ -154,6 +154,15 @@ def scatter(lik, d, S, theta, x, R, j):
     return 0.0
 
 
+@generic(derived=True)
+def scatter_column(lik, d, S, theta, data, rows, R):
+    """``scatter`` of column ``d`` of all rows; families may take several rows at once. Returns the sum of its terms."""
+    hidden = 0.0
+    for j in range(rows.shape[0]):
+        hidden += scatter(lik, d, S, theta, datum(lik, data, rows[j], d), R, j)
+    return hidden
+
+
 # ---- second-order collapsed variational inference ------------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ from partita.families.contract import (
     project,
     ready,
     refresh,
-    scatter,
+    scatter_column,
     score,
     spread,
     spread_start,
@@ -51,9 +51,7 @@ def scatter_rows(lik, data, rows, theta, R, S):
     hidden = 0.0
     for d in range(n_columns(lik)):
         lo, hi = stats_start(lik, d), stats_start(lik, d + 1)
-        s, block = S[lo:hi], theta[lo:hi]
-        for j in range(rows.shape[0]):
-            hidden += scatter(lik, d, s, block, datum(lik, data, rows[j], d), R, j)
+        hidden += scatter_column(lik, d, S[lo:hi], theta[lo:hi], data, rows, R)
     return hidden
 
 

@@ -107,13 +107,13 @@ class Agglomerative(PairwiseTree):
         self.random_state = random_state
 
     def _grow(self, pairs, points, rng, control) -> np.ndarray:
-        Z = _linkage(pairs.condensed, self.linkage)
+        Z = _linkage(pairs.condensed, self.linkage, may_overwrite=pairs.is_own and not self.optimal_ordering)
         return hierarchy.optimal_leaf_ordering(Z, pairs.condensed) if self.optimal_ordering else Z
 
 
-def _linkage(condensed: np.ndarray, method: str) -> np.ndarray:
+def _linkage(condensed: np.ndarray, method: str, *, may_overwrite: bool) -> np.ndarray:
     try:
         import fastcluster
     except ImportError:
         return hierarchy.linkage(condensed, method)
-    return fastcluster.linkage(condensed, method)
+    return fastcluster.linkage(condensed, method, preserve_input=not may_overwrite)

@@ -40,7 +40,8 @@ def lifetimes(linkage: Any) -> dict[int, float]:
     """
     heights = np.concatenate([[0.0], np.asarray(linkage, float)[:, 2]])
     n = len(heights)
-    return {n - t: float(heights[t + 1] - heights[t]) for t in range(1 if n > 2 else 0, n - 1)}
+    lengths = np.diff(heights).tolist()
+    return {n - t: lengths[t] for t in range(1 if n > 2 else 0, n - 1)}
 
 
 def cut_linkage(linkage: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -53,12 +54,13 @@ def cut_linkage(linkage: np.ndarray, n_clusters: int) -> np.ndarray:
     array([1, 0, 0, 0])
     """
     m = len(linkage) + 1
+    n_merges = m - n_clusters
     owner = np.arange(2 * m - 1)
-    for t in range(m - n_clusters):
-        owner[linkage[t, :2].astype(int)] = m + t
-    for node in range(2 * m - 2, -1, -1):  # parents have larger numbers, so their owner is known already
-        owner[node] = owner[owner[node]]
-    return ordered_by_size(owner[:m])
+    owner[linkage[:n_merges, :2].astype(int)] = np.arange(m, m + n_merges)[:, None]
+    owners = owner.tolist()
+    for node in range(m + n_merges - 1, -1, -1):  # parents have larger numbers: their owner is known already
+        owners[node] = owners[owners[node]]
+    return ordered_by_size(np.array(owners[:m]))
 
 
 class GapResult(NamedTuple):

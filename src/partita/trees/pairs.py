@@ -23,6 +23,7 @@ class Pairs(NamedTuple):
 
     condensed: np.ndarray
     n: int
+    is_own: bool = False  # whether a tree may overwrite the dissimilarities: nothing else holds the array
 
     def matrix(self) -> np.ndarray:
         """All pairs, [object, object]."""
@@ -137,7 +138,9 @@ def point_pairs(points: np.ndarray, metric: str) -> Pairs:
     n = len(points)
     check_memory(8 * n * (n - 1) // 2, f"the dissimilarities of {n:,} rows", REMEDY)
     condensed = pdist(points, "euclidean" if metric == "auto" else metric) if n > 1 else np.zeros(0)
-    return Pairs(np.nan_to_num(condensed, nan=1.0), n)  # the cosine distance of a row of zeros is not defined
+    if not np.isfinite(condensed.max(initial=0.0)):  # NaN too; most tables need no second pass
+        np.nan_to_num(condensed, copy=False, nan=1.0)  # the cosine distance of a row of zeros is not defined
+    return Pairs(condensed, n, is_own=True)
 
 
 def table_pairs(table: Table, metric: Any, points: np.ndarray | None) -> Pairs:
@@ -150,7 +153,9 @@ def table_pairs(table: Table, metric: Any, points: np.ndarray | None) -> Pairs:
         raise ValueError(_NOT_POINTS.format(metric=metric))
     condensed = dissimilarity(table, metric, condensed=True)
     # "auto" adds squared differences: its root is the Euclidean distance of complete tables of numbers
-    return Pairs(np.sqrt(condensed) if isinstance(metric, str) and metric == "auto" else condensed, n)
+    if isinstance(metric, str) and metric == "auto":
+        np.sqrt(condensed, out=condensed)
+    return Pairs(condensed, n, is_own=True)
 
 
 _NOT_POINTS = (

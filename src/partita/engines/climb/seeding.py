@@ -7,8 +7,8 @@ missing cells alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,10 @@ from partita.families.contract import expect, partly_seen
 from partita.families.registry import Block
 from partita.families.rows import add_statistics, scatter_rows
 
-SAMPLE = 1000  # number of objects that seeds are chosen among; their pairwise losses are computed
-CELLS = 64  # objects whose statistics are computed at once, each against all of them
+SAMPLE = 1000  # number of objects that seeds are chosen among
+CELLS = (
+    32  # objects whose statistics, or scores given themselves, are computed at once, each against all of them
+)
 
 
 class Objects(NamedTuple):
@@ -51,9 +53,13 @@ def seed_statistics(
     as if each had a row of its own.
     """
     blocks, rows, share, cells = sample_objects(blocks, weights, rng, SAMPLE, objects)
-    thetas = tuple(expect(block.family, T) for block, T in zip(blocks, cells, strict=True))
-    L = log_joint_rows(blocks, Parameters(np.zeros(len(rows)), thetas), rows)
-    seeds = _spread_out(np.maximum(np.diag(L)[:, None] - L, 0.0), share / share.sum(), K, rng)
+    thetas = [expect(block.family, T) for block, T in zip(blocks, cells, strict=True)]
+
+    def log_joint(own: np.ndarray, chosen: Any) -> np.ndarray:
+        given = tuple(np.ascontiguousarray(theta[:, chosen]) for theta in thetas)
+        return log_joint_rows(blocks, Parameters(np.zeros(given[0].shape[1]), given), own)
+
+    seeds = _spread_out(_own_scores(log_joint, rows), lambda chosen: log_joint(rows, chosen), share, K, rng)
     S = tuple(np.ascontiguousarray(T[:, seeds]) for T in cells)
     return Statistics(np.full(K, total_weight(weights) / K), S, np.nan, np.nan, 0.0)
 
@@ -104,10 +110,15 @@ def seed_labels(blocks: Sequence[Block], K: int, rng: np.random.Generator) -> np
         S = np.zeros((n_stats(block.family), len(chosen)))
         add_statistics(block.family, take(block.data, chosen), np.arange(len(chosen)), S)
         cells.append(S)
-    L = predictive(blocks, cells, np.zeros(len(chosen)))(chosen)
-    share = np.full(len(chosen), 1.0 / len(chosen))
-    seeds = _spread_out(np.maximum(np.diag(L)[:, None] - L, 0.0), share, K, rng)
-    return predictive(blocks, [S[:, seeds] for S in cells], np.zeros(K))(rows).argmax(axis=1)
+
+    def log_predictive(own: np.ndarray, given: Any) -> np.ndarray:
+        S = [s[:, given] for s in cells]
+        return predictive(blocks, S, np.zeros(S[0].shape[1]))(own)
+
+    share = np.ones(len(chosen))
+    own = _own_scores(log_predictive, chosen)
+    seeds = _spread_out(own, lambda given: log_predictive(chosen, given), share, K, rng)
+    return log_predictive(rows, seeds).argmax(axis=1)
 
 
 def sample_rows(
@@ -145,27 +156,57 @@ def label_statistics(
 def _single_statistics(block: Block, rows: np.ndarray) -> np.ndarray:
     """Statistics [statistic, object] of single objects; hidden coordinates by their prior expectation."""
     S = np.zeros((n_stats(block.family), len(rows)))
+    prior = expect(block.family, np.zeros((len(S), min(CELLS, len(rows)))))  # the same for every object
     for start in range(0, len(rows), CELLS):
-        own = np.zeros((len(S), len(rows[start : start + CELLS])))
-        theta = expect(block.family, np.zeros(own.shape))
-        scatter_rows(block.family, block.data, rows[start : start + CELLS], theta, np.eye(own.shape[1]), own)
+        some = rows[start : start + CELLS]
+        own, theta = np.zeros((len(S), len(some))), np.ascontiguousarray(prior[:, : len(some)])
+        scatter_rows(block.family, block.data, some, theta, np.eye(len(some)), own)
         S[:, start : start + CELLS] = own
     return S
 
 
-def _spread_out(loss: np.ndarray, share: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
-    """K columns such that every row loses little under the nearest of them (greedy k-means++)."""
-    m = len(loss)
+def _own_scores(scores: Callable[[np.ndarray, Any], np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """The score of every object given itself; ``scores(rows, objects)`` are those of rows given single objects."""
+    own = np.empty(len(rows))
+    for start in range(0, len(rows), CELLS):
+        some = slice(start, start + CELLS)
+        own[some] = scores(rows[some], some).diagonal()
+    return own
+
+
+def _spread_out(
+    own: np.ndarray,
+    scores: Callable[[np.ndarray], np.ndarray],
+    share: np.ndarray,
+    K: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """K objects such that every object loses little under the nearest of them (greedy k-means++).
+
+    ``own`` has the score of each object given itself, ``scores(objects)`` those of all objects given some of them. With
+    few clusters only the scores given objects that are tried are computed, which are a small part of all pairs.
+    """
+    share = share / share.sum()
+    m = len(own)
     n_trials = 2 + int(np.log(K))
+
+    every = scores(np.arange(m)) if K * n_trials >= m else None
+
+    def losses(objects: Sequence[int] | np.ndarray) -> np.ndarray:
+        given = np.asarray(objects)
+        return np.maximum(own[:, None] - (scores(given) if every is None else every[:, given]), 0.0)
+
     seeds = [int(rng.choice(m, p=share))]
-    nearest = loss[:, seeds[0]].copy()
+    nearest = losses(seeds)[:, 0]
     for _ in range(1, K):
+        nearest[seeds[-1]] = 0.0  # whatever the rounding of the two scores
         total = share @ nearest
         p = share * nearest / total if total > 0 else share
         trials = rng.choice(m, size=n_trials, p=p)
-        left = share @ np.minimum(nearest[:, None], loss[:, trials])
-        seeds.append(int(trials[np.argmin(left)]))
-        nearest = np.minimum(nearest, loss[:, seeds[-1]])
+        left = np.minimum(nearest[:, None], losses(trials))
+        best = int(np.argmin(share @ left))
+        seeds.append(int(trials[best]))
+        nearest = left[:, best]
     return np.array(seeds)
 
 

@@ -297,13 +297,15 @@ def log_hyper_density(families: Sequence[Any], reference: Sequence[Any]) -> floa
 def _walk_columns(family, name, mean, S, rng):
     """Random walks of one hyper-parameter in all columns at once, each judged by its own column's evidence."""
     value, now = unconstrained(family)[name], log_marginals(family, S).sum(axis=1)
+    wide = breadth(family, name)
+    prior_now = log_hyperprior(value - mean, wide)
     for _ in range(N_WALKS):
         moved = value + rng.choice(STEP_SIZES) * rng.standard_normal(value.shape)
         then = log_marginals(constrained(family, name, moved), S).sum(axis=1)
-        wide = breadth(family, name)
-        log_prior = log_hyperprior(moved - mean, wide) - log_hyperprior(value - mean, wide)
-        better = np.log(rng.random(len(now))) < then - now + log_prior
+        prior_then = log_hyperprior(moved - mean, wide)
+        better = np.log(rng.random(len(now))) < then - now + (prior_then - prior_now)
         value, now = np.where(better, moved, value), np.where(better, then, now)
+        prior_now = np.where(better, prior_then, prior_now)
     return constrained(family, name, value)
 
 

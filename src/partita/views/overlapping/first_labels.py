@@ -33,21 +33,21 @@ def screen_columns(R: np.ndarray) -> np.ndarray:
            [False, False, False]])
     """
     seen = ~np.isnan(R)
-    values = np.where(seen, R, np.inf)
-    rank = _shared_ranks(values, values.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable"))
+    rank = _shared_ranks(np.where(seen, R, np.inf))
     bins = np.minimum(rank * N_BINS // np.maximum(seen.sum(axis=0), 1), N_BINS - 1)
     return dependence_excess(list(np.where(seen, bins, -1).T), R)
 
 
-def _shared_ranks(values: np.ndarray, rank: np.ndarray) -> np.ndarray:
-    """Give equal values the rank of the first of them, so that bins do not depend on the order of the rows."""
-    out = rank.copy()
-    for d in range(values.shape[1]):
-        order = np.argsort(rank[:, d])
-        x = values[order, d]
-        first = np.concatenate([[True], x[1:] != x[:-1]])
-        out[order, d] = np.maximum.accumulate(np.where(first, np.arange(len(x)), 0))
-    return out
+def _shared_ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks in each column; equal values have that of the first of them, so that bins do not depend on row order."""
+    columns = np.ascontiguousarray(values.T)
+    order = columns.argsort(axis=1, kind="stable")
+    x = np.take_along_axis(columns, order, axis=1)
+    first = np.zeros(x.shape, np.int64)
+    first[:, 1:] = np.where(x[:, 1:] != x[:, :-1], np.arange(1, x.shape[1]), 0)
+    rank = np.empty_like(first)
+    np.put_along_axis(rank, order, np.maximum.accumulate(first, axis=1), axis=1)
+    return rank.T
 
 
 def group_columns(dependence: np.ndarray, min_size: int = 2) -> list[np.ndarray]:
@@ -87,19 +87,27 @@ def _evidence(family: GaussianDiagonal, A: np.ndarray, z: np.ndarray) -> float:
 
 def k_means(A: np.ndarray, K: int, rng: np.random.Generator, n_steps: int = 10) -> np.ndarray:
     """Labels from a few k-means iterations, started from k-means++ seeds."""
+    squares = (A**2).sum(axis=1)
+
+    def gaps(centers: np.ndarray) -> np.ndarray:
+        """Squared distance of each row to each center, [center, row]."""
+        return (centers**2).sum(axis=1)[:, None] - 2 * centers @ A.T
+
     centers = A[[rng.integers(len(A))]]
+    gap = np.full(len(A), np.inf)
     for _ in range(K - 1):
-        gap = np.maximum((A**2).sum(axis=1)[:, None] - 2 * A @ centers.T + (centers**2).sum(axis=1), 0.0).min(
-            axis=1
-        )
+        gap = np.minimum(gap, np.maximum(squares + gaps(centers[-1:])[0], 0.0))
         at = rng.choice(len(A), p=gap / gap.sum()) if gap.sum() > 0 else rng.integers(len(A))
         centers = np.vstack([centers, A[at]])
+    z = None
     for _ in range(n_steps):
-        z = ((centers**2).sum(axis=1) - 2 * A @ centers.T).argmin(axis=1)
-        W = np.zeros((len(A), K))
-        W[np.arange(len(A)), z] = 1.0
-        n = W.sum(axis=0)[:, None]
-        centers = np.where(n > 0, (W.T @ A) / np.maximum(n, 1.0), centers)
+        before, z = z, gaps(centers).argmin(axis=0)
+        if before is not None and np.array_equal(z, before):
+            break  # the centers would stay where they are
+        W = (z == np.arange(K)[:, None]).astype(float)
+        n = W.sum(axis=1)[:, None]
+        centers = np.where(n > 0, (W @ A) / np.maximum(n, 1.0), centers)
+    assert z is not None
     return z
 
 

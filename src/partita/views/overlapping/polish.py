@@ -107,11 +107,14 @@ def label_entropies(table: OverlapTable, state: OverlapState) -> np.ndarray:
             hot = np.eye(len(n))[z]
             raw, inverse = fit.take_out(v, hot)
             L += fit.score(v, raw, inverse)
-            fit.put_back(v, hot, raw, inverse)
+            if v + 1 < state.n_views:
+                fit.put_back(v, hot, raw, inverse)
         if table.combined is not None:
             L += _combination_scores(table, state, v, len(n))
-        L -= logsumexp(L, axis=1, keepdims=True)
-        out[v] = -(np.exp(L) * L).sum()
+        L -= L.max(axis=1, keepdims=True)
+        P = np.exp(L)
+        total = P.sum(axis=1)
+        out[v] = np.log(total).sum() - ((P * L).sum(axis=1) / total).sum()
     return out
 
 

@@ -19,7 +19,14 @@ from partita.views.nuisance import draw_row_factors, row_sizes
 from partita.views.overlapping.additive import AdditiveColumns, Effects, read_reals, set_rows
 from partita.views.overlapping.first_labels import independent_components, n_directions
 from partita.views.overlapping.group_factors import GroupFactors, find_group_factors
-from partita.views.overlapping.search import MIN_GAIN, MIN_MERGE_NMI, OverlapSearch, label_similarity
+from partita.views.overlapping.search import (
+    MIN_CLUSTER_SHARE,
+    MIN_GAIN,
+    MIN_MERGE_NMI,
+    MIN_MIXED_CLUSTERS,
+    OverlapSearch,
+    label_similarity,
+)
 from partita.views.overlapping.state import OverlapState, add_view, empty_state, without_views
 from partita.views.overlapping.table import OverlapHyper, OverlapTable
 
@@ -48,6 +55,12 @@ def broad_directions(R: np.ndarray) -> np.ndarray:
 def noise_edge(R: np.ndarray) -> float:
     """Largest variance of a direction of independent columns of variance 1 (Marchenko and Pastur)."""
     return (1.0 + math.sqrt(R.shape[1] / len(R))) ** 2
+
+
+def may_be_mixed(labels: np.ndarray) -> bool:
+    """Whether a view has so many clusters of some size that it may mix a row factor with a view."""
+    n_large = int((np.bincount(labels) > MIN_CLUSTER_SHARE * len(labels)).sum())
+    return n_large >= MIN_MIXED_CLUSTERS
 
 
 class RowFactorSearch:
@@ -109,17 +122,24 @@ class RowFactorSearch:
         return self.search.refine(state)
 
     def improved(self, state: OverlapState) -> tuple[OverlapState, bool]:
-        """The state with one more factor, beside the views or in the place of one, if that has more evidence."""
-        now, rank = self.search.score(state), state.hyper.effects.rank
+        """The state with one more factor, beside the views or in the place of one, if that has more evidence.
+
+        Beside the factor that replaces a view, views are looked for as well: the view may have mixed both. This is left
+        out where the views leave no direction and the view has too few clusters for a mixture.
+        """
+        now, rank, is_left = self.search.score(state), state.hyper.effects.rank, True
         largest = np.argsort(-state.Y.sum(axis=0), kind="stable")
         for v in [-1, *largest]:
             if self.is_late():
                 break
             trial = self.with_factor(without_views(state, np.arange(state.n_views) == v))
             if trial.hyper.effects.rank > rank:
-                trial, _ = self.search.births(trial)
+                if is_left or may_be_mixed(state.Z[v]):
+                    trial, _ = self.search.births(trial)
                 if self.search.score(trial) > now + MIN_GAIN:
                     return trial, True
+            elif v < 0:
+                is_left = False
         return state, False
 
     def centered(self, state: OverlapState) -> OverlapState:
