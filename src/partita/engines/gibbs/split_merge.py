@@ -339,6 +339,5 @@ def sample_labels(
     rows = np.arange(len(z))
     for _ in range(n_sweeps):
         seating = sweep.reseat(seating, prior, rows, rng.random(len(z)))
-    for _ in range(n_moves):
-        seating, _ = split_merge(seating, prior, rng)
+    seating, _ = split_merge(seating, prior, rng, n_moves=n_moves)
     return canonical(sweep.labels(seating))

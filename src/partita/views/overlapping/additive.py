@@ -14,6 +14,7 @@ ordinary mixture.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ from partita.views.overlapping.state import OverlapState, by_views
 
 LOG_2PI = math.log(2.0 * math.pi)
 EFFECT_HYPERPRIOR = Gamma(2.0, 1.0)  # of the variances of the effects and of the loadings
+MAX_RECENT = 4  # products of labels that are kept
 
 
 class Effects(NamedTuple):
@@ -94,35 +96,71 @@ class AdditiveParameters(NamedTuple):
 
 
 @kernel
-def cross_products(Z, offset, seen, sizes, F, X, G, T):
-    """``G = W' diag(seen) W`` and ``T = W'X`` for W the one-hot matrix of all labels and a column of ones, and F.
+def cross_products(Z, offset, fresh, seen, sizes, F, G):
+    """Add the entries of ``G = W' diag(seen) W`` that belong to fresh parts of W.
 
-    All of W but F is multiplied by the sizes of the rows.
+    W is the one-hot matrix of all labels and a column of ones, both times the sizes of the rows, and F. Its parts are
+    the views; the last part is the column of ones with F.
     """
     V, N = Z.shape
-    P, D, R = offset[V], X.shape[1], F.shape[1]
+    P, R = offset[V], F.shape[1]
     at = np.empty(V + 1, np.int64)
     at[V] = P
     for i in range(N):
+        if seen[i] == 0.0:
+            continue
         for v in range(V):
             at[v] = offset[v] + Z[v, i]
         size = sizes[i]
-        if seen[i] > 0.0:
+        for v in range(V + 1):
+            if not fresh[v]:
+                continue
+            for u in range(V + 1):
+                G[at[v], at[u]] += size * size
+                if not fresh[u]:
+                    G[at[u], at[v]] += size * size
+        for r in range(R):
             for v in range(V + 1):
-                for u in range(V + 1):
-                    G[at[v], at[u]] += size * size
-                for r in range(R):
+                if fresh[v] or fresh[V]:
                     G[at[v], P + 1 + r] += size * F[i, r]
                     G[P + 1 + r, at[v]] += size * F[i, r]
-            for r in range(R):
+            if fresh[V]:
                 for t in range(R):
                     G[P + 1 + r, P + 1 + t] += F[i, r] * F[i, t]
+
+
+@kernel
+def cross_products_with(Z, offset, fresh, sizes, F, X, T):
+    """Add the rows of ``T = W'X`` that belong to fresh parts of W, as in :func:`cross_products`."""
+    V, N = Z.shape
+    P, D, R = offset[V], X.shape[1], F.shape[1]
+    for i in range(N):
         for v in range(V + 1):
-            for d in range(D):
-                T[at[v], d] += size * X[i, d]
+            if fresh[v]:
+                at = offset[v] + Z[v, i] if v < V else P
+                for d in range(D):
+                    T[at, d] += sizes[i] * X[i, d]
+        if fresh[V]:
+            for r in range(R):
+                for d in range(D):
+                    T[P + 1 + r, d] += F[i, r] * X[i, d]
+
+
+@kernel
+def subtract_fit(X, Z, offset, sizes, F, coefficients, out):
+    """``out = X - W coefficients``, with W as in :func:`cross_products`."""
+    V, N = Z.shape
+    P, D, R = offset[V], X.shape[1], F.shape[1]
+    for i in range(N):
+        for d in range(D):
+            out[i, d] = X[i, d] - sizes[i] * coefficients[P, d]
         for r in range(R):
             for d in range(D):
-                T[P + 1 + r, d] += F[i, r] * X[i, d]
+                out[i, d] -= F[i, r] * coefficients[P + 1 + r, d]
+        for v in range(V):
+            at = offset[v] + Z[v, i]
+            for d in range(D):
+                out[i, d] -= sizes[i] * coefficients[at, d]
 
 
 @kernel
@@ -202,6 +240,80 @@ def solve_back(L, U):
             U[r, d] = value / L[r, r]
 
 
+class Products(NamedTuple):
+    """``W'X`` and, for each pattern of missing cells, ``W'W`` of the columns W that belong to some labels."""
+
+    Z: tuple[np.ndarray, ...]
+    rows: np.ndarray | None
+    gain: np.ndarray | None
+    offset: np.ndarray  # first column of W of each view, and that of the intercept
+    T: np.ndarray
+    G: list[np.ndarray]
+
+
+class RecentProducts:
+    """The latest products of labels, of which new ones take all parts that belong to the same labels.
+
+    Labels are recognized as the same object (arrays of states are never changed in place), so most steps compute the
+    parts of one view only. The numbers do not depend on what is kept.
+    """
+
+    def __init__(self) -> None:
+        self.kept: tuple[Products, ...] = ()
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return RecentProducts, ()
+
+    def products(
+        self, data: AdditiveColumns, Z: Sequence[np.ndarray], hyper: Effects
+    ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        """Offsets, ``W'X`` and ``W'W``."""
+        same = [one for one in self.kept if one.rows is hyper.rows and one.gain is hyper.gain]
+        shared = [[_position(one.Z, z) for z in Z] for one in same]
+        n_shared = [sum(v >= 0 for v in where) for where in shared]
+        best = int(np.argmax(n_shared)) if same else -1
+        if same and n_shared[best] == len(Z) == len(same[best].Z):
+            if shared[best] == list(range(len(Z))):
+                return same[best][3:]
+        found = self._computed(data, Z, hyper, same[best] if same else None, shared[best] if same else [])
+        self.kept = (found, *self.kept[: MAX_RECENT - 1])
+        return found[3:]
+
+    @staticmethod
+    def _computed(
+        data: AdditiveColumns, Z: Sequence[np.ndarray], hyper: Effects, old: Products | None, where: list[int]
+    ) -> Products:
+        widths = [int(z.max()) + 1 for z in Z]
+        offset = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+        P = int(offset[-1]) + 1 + hyper.rank
+        T, G = np.zeros((P, data.n_columns)), [np.zeros((P, P)) for _ in data.patterns]
+        fresh = np.ones(len(Z) + 1, dtype=bool)
+        if old is not None:
+            fresh = np.append(np.array(where) < 0, False)
+            kept = [v for v in range(len(Z)) if not fresh[v]]
+            to = [np.arange(offset[v], offset[v + 1]) for v in kept]
+            of = [np.arange(old.offset[where[v]], old.offset[where[v] + 1]) for v in kept]
+            into = np.concatenate([*to, np.arange(offset[-1], P)])
+            source = np.concatenate([*of, np.arange(old.offset[-1], len(old.T))])
+            T[into] = old.T[source]
+            for new, before in zip(G, old.G, strict=True):
+                new[into[:, None], into] = before[source[:, None], source]
+        if fresh.any():
+            labels, sizes, F = data.design(Z, hyper)
+            cross_products_with(labels, offset, fresh, sizes, F, data.filled, T)
+            for (_, seen), new in zip(data.patterns, G, strict=True):
+                cross_products(labels, offset, fresh, seen, sizes, F, new)
+        return Products(tuple(Z), hyper.rows, hyper.gain, offset, T, G)
+
+
+def _position(Z: Sequence[np.ndarray], z: np.ndarray) -> int:
+    """Where an array is among others, as the same object; -1 if it is not."""
+    for v, one in enumerate(Z):
+        if one is z:
+            return v
+    return -1
+
+
 class AdditiveScores:
     """Log marginal likelihood of every column under any set of views, given the labels of the rows.
 
@@ -223,19 +335,7 @@ class AdditiveScores:
         if same is not None:
             self.offset, self.T, self.G = same.offset, same.T, same.G
             return
-        sizes = [int(z.max()) + 1 for z in Z]
-        self.offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        P = int(self.offset[-1]) + 1 + hyper.rank
-        labels = np.array(Z, dtype=np.int64).reshape(len(Z), data.n_rows)
-        F = np.zeros((data.n_rows, 0)) if hyper.rows is None else hyper.rows
-        row_size = np.ones(data.n_rows) if hyper.sizes is None else hyper.sizes
-        self.T, self.G = np.zeros((P, data.n_columns)), []
-        for columns, seen in data.patterns:
-            G, T = np.zeros((P, P)), np.zeros((P, len(columns)))
-            X = np.ascontiguousarray(data.filled[:, columns])
-            cross_products(labels, self.offset, seen, row_size, F, X, G, T)
-            self.G.append(G)
-            self.T[:, columns] = T
+        self.offset, self.T, self.G = data.recent.products(data, Z, hyper)
 
     @property
     def precision(self) -> np.ndarray:
@@ -320,6 +420,7 @@ class AdditiveColumns(NamedTuple):
     counts: np.ndarray  # observed cells of each column
     # Columns with the same missing cells, and whether each row is observed in them.
     patterns: tuple[tuple[np.ndarray, np.ndarray], ...]
+    recent: RecentProducts
 
     @property
     def pattern_of_column(self) -> np.ndarray:
@@ -339,6 +440,12 @@ class AdditiveColumns(NamedTuple):
         """Number of columns."""
         return self.X.shape[1]
 
+    def design(self, Z: Any, hyper: Effects) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Labels [view, row], sizes of the rows, and row factors, as kernels read them."""
+        labels = np.array(Z, dtype=np.int64).reshape(len(Z), self.n_rows)
+        sizes = np.ones(self.n_rows) if hyper.sizes is None else hyper.sizes
+        return labels, sizes, np.zeros((self.n_rows, 0)) if hyper.rows is None else hyper.rows
+
     def scores(self, Z: Any, hyper: Effects, same: AdditiveScores | None = None) -> AdditiveScores:
         """Log marginal likelihoods given the labels of all views; ``same`` are scores of the same labels to reuse."""
         return AdditiveScores(self, Z, hyper, same)
@@ -349,9 +456,8 @@ class AdditiveColumns(NamedTuple):
         """Intercepts, effects and noise drawn from their posterior; without a generator, their means."""
         scores = self.scores(state.Z, hyper)
         N, D = self.X.shape
-        effects = [np.zeros((int(z.max()) + 1, D)) for z in state.Z]
-        residual, noise, loadings = np.empty((N, D)), np.empty(D), np.empty((hyper.rank, D))
-        intercept, size = np.empty(D), 1.0 if hyper.sizes is None else hyper.sizes[:, None]
+        offset, coefficients = scores.offset, np.zeros_like(scores.T)
+        residual, noise = np.empty((N, D)), np.empty(D)
         for p, (columns, _) in enumerate(self.patterns):
             for views, part in by_views(state.Y[columns]).items():
                 ds = columns[part]
@@ -362,18 +468,11 @@ class AdditiveColumns(NamedTuple):
                 if rng is not None:
                     half = half + noise[ds] * rng.standard_normal(half.shape)
                 solve_back(L, half)
-                intercept[ds] = half[-1 - hyper.rank]
-                residual[:, ds] = self.X[:, ds] - size * intercept[ds]
-                if hyper.rows is not None:
-                    loadings[:, ds] = half[-hyper.rank :]
-                    residual[:, ds] -= hyper.rows @ loadings[:, ds]
-                at = 0
-                for v in views:
-                    effects[v][:, ds] = half[at : at + len(effects[v])]
-                    at += len(effects[v])
-        for v, z in enumerate(state.Z):
-            own = np.flatnonzero(state.Y[:D, v])
-            residual[:, own] -= size * effects[v][:, own][z]
+                coefficients[index[:, None], ds] = half
+        labels, sizes, F = self.design(state.Z, hyper)
+        subtract_fit(self.X, labels, offset, sizes, F, coefficients, residual)
+        effects = [coefficients[offset[v] : offset[v + 1]] for v in range(state.n_views)]
+        intercept, loadings = coefficients[offset[-1]], coefficients[offset[-1] + 1 :]
         return AdditiveParameters(residual, intercept, effects, noise, loadings)
 
     def mixture_block(
@@ -503,7 +602,7 @@ def read_reals(X: np.ndarray) -> AdditiveColumns:
     for d in range(X.shape[1]):
         found.setdefault(np.packbits(seen[:, d]).tobytes(), []).append(d)
     patterns = tuple((np.array(columns), seen[:, columns[0]].astype(float)) for columns in found.values())
-    return AdditiveColumns(X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns)
+    return AdditiveColumns(X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns, RecentProducts())
 
 
 def _own_effects(
