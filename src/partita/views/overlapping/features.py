@@ -6,6 +6,7 @@ alone is Poisson; new ones have labels from the prior (Ghahramani, Griffiths and
 
 from __future__ import annotations
 
+import functools
 import itertools
 from math import comb
 from typing import Any
@@ -70,11 +71,19 @@ def _list_scores(data: Any, state: OverlapState, max_per_column: int, max_listed
     V = state.n_views
     if count_subsets(V, max_per_column) > max_listed:
         return scores, None
-    subsets = subsets_up_to(V, max_per_column)
+    M = _listed_members(V, max_per_column)
+    return scores, (M, scores.of(subsets_up_to(V, max_per_column)))
+
+
+@functools.lru_cache(maxsize=64)
+def _listed_members(V: int, max_size: int) -> np.ndarray:
+    """The sets of :func:`subsets_up_to` as a matrix [subset, view]."""
+    subsets = subsets_up_to(V, max_size)
     M = np.zeros((len(subsets), V), dtype=bool)
     for i, s in enumerate(subsets):
         M[i, list(s)] = True
-    return scores, (M, scores.of(subsets))
+    M.flags.writeable = False
+    return M
 
 
 def _draw_row(listed: Any, d: int, y: np.ndarray, m: np.ndarray, odds: np.ndarray, rng: Any) -> np.ndarray:

@@ -87,15 +87,20 @@ def _evidence(family: GaussianDiagonal, A: np.ndarray, z: np.ndarray) -> float:
 
 def k_means(A: np.ndarray, K: int, rng: np.random.Generator, n_steps: int = 10) -> np.ndarray:
     """Labels from a few k-means iterations, started from k-means++ seeds."""
+    squares = (A**2).sum(axis=1)
     centers = A[[rng.integers(len(A))]]
+    nearest = np.full(len(A), np.inf)
     for _ in range(K - 1):
-        gap = np.maximum((A**2).sum(axis=1)[:, None] - 2 * A @ centers.T + (centers**2).sum(axis=1), 0.0).min(
-            axis=1
-        )
-        at = rng.choice(len(A), p=gap / gap.sum()) if gap.sum() > 0 else rng.integers(len(A))
+        last = centers[-1]
+        nearest = np.minimum(nearest, np.maximum(squares - 2 * (A @ last) + last @ last, 0.0))
+        total = nearest.sum()
+        at = rng.choice(len(A), p=nearest / total) if total > 0 else rng.integers(len(A))
         centers = np.vstack([centers, A[at]])
+    z = np.full(len(A), -1)
     for _ in range(n_steps):
-        z = ((centers**2).sum(axis=1) - 2 * A @ centers.T).argmin(axis=1)
+        before, z = z, ((centers**2).sum(axis=1) - 2 * A @ centers.T).argmin(axis=1)
+        if np.array_equal(before, z):
+            break
         W = np.zeros((len(A), K))
         W[np.arange(len(A)), z] = 1.0
         n = W.sum(axis=0)[:, None]
@@ -123,7 +128,8 @@ def independent_components(
     X = U[:, :n_components] * math.sqrt(len(R))
     W = np.linalg.qr(rng.normal(size=(n_components, n_components)))[0]
     for _ in range(MAX_ICA_ITERATIONS):
-        left, _, right = np.linalg.svd((X.T @ (X @ W) ** 3) / len(X) - 3.0 * W)
+        parts = X @ W
+        left, _, right = np.linalg.svd((X.T @ (parts * parts * parts)) / len(X) - 3.0 * W)
         change = np.abs(np.abs(((left @ right) * W).sum(axis=0)) - 1.0).max()
         W = left @ right
         if change < 1e-3:
