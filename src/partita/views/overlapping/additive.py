@@ -13,6 +13,7 @@ ordinary mixture.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -39,6 +40,7 @@ from partita.views.overlapping.state import OverlapState, by_views
 
 LOG_2PI = math.log(2.0 * math.pi)
 EFFECT_HYPERPRIOR = Gamma(2.0, 1.0)  # of the variances of the effects and of the loadings
+NO_SUBSETS = np.zeros(0, np.int64)
 MAX_RECENT = 4  # products of labels that are kept
 
 
@@ -164,50 +166,68 @@ def subtract_fit(X, Z, offset, sizes, F, coefficients, out):
 
 
 @kernel
-def score_subsets(G, T, squares, counts, offset, subsets, precision, shape, scale, out):
+def score_subsets(G, T, squares, counts, offset, subsets, of_column, precision, shape, scale, out):
     """``out[s, d] +=`` log marginal likelihood of column d under the views in row s of ``subsets``, padded with -1.
 
-    One Cholesky factor per subset serves all columns with the same missing cells. ``precision`` is that of all
-    coefficients of W; ``shape`` and ``scale`` are those of the prior of the noise.
+    One Cholesky factor per subset serves all columns with the same missing cells. The rows of the factor that belong to
+    the first views of a subset are kept from the subset before, where that begins with the same views. ``precision`` is
+    that of all coefficients of W; ``shape`` and ``scale`` are those of the prior of the noise. If ``of_column`` is not
+    empty, the columns are in the order of their subsets, and column d is scored under subset ``of_column[d]`` only,
+    with the result in ``out[0, d]``.
     """
-    P, D = G.shape[0], T.shape[1]
+    P, D, width = G.shape[0], T.shape[1], subsets.shape[1]
     L, U = np.empty((P, P)), np.empty((P, D))
-    index, rest = np.empty(P, np.int64), np.empty(D)
+    index, start = np.empty(P, np.int64), np.zeros(width + 2, np.int64)
+    rest, log_det = np.empty((width + 1, D)), np.zeros(width + 1)
+    first, last = 0, D
+    n_kept = -1  # parts of the factor that can be kept: the intercept with the row factors, then views
     for s in range(subsets.shape[0]):
-        p = 0
-        for j in range(subsets.shape[1]):
-            if subsets[s, j] >= 0:
-                for c in range(offset[subsets[s, j]], offset[subsets[s, j] + 1]):
-                    index[p] = c
-                    p += 1
-        for c in range(offset[offset.shape[0] - 1], P):  # every column has an intercept and the row factors
-            index[p] = c
-            p += 1
-        log_det = 0.0
-        for d in range(D):
-            rest[d] = squares[d]
-        for r in range(p):
-            log_det += 0.5 * math.log(precision[index[r]])
-            for c in range(r + 1):
-                value = G[index[r], index[c]]
-                if r == c:
-                    value += precision[index[r]]
-                for k in range(c):
-                    value -= L[r, k] * L[c, k]
-                L[r, c] = math.sqrt(value) if r == c else value / L[c, c]
-            log_det -= math.log(L[r, r])
-            for d in range(D):
-                U[r, d] = T[index[r], d]
-            for c in range(r):
-                factor = L[r, c]
-                for d in range(D):
-                    U[r, d] -= factor * U[c, d]
-            for d in range(D):
-                U[r, d] /= L[r, r]
-                rest[d] -= U[r, d] * U[r, d]
-        for d in range(D):
-            b = scale + 0.5 * max(rest[d], 0.0)
-            out[s, d] += log_det - (shape + 0.5 * counts[d]) * math.log(b)
+        if of_column.shape[0] > 0:
+            first, n_kept = last if s > 0 else 0, -1
+            last = first
+            while last < D and of_column[last] == s:
+                last += 1
+        n_parts = 0
+        while n_parts < width and subsets[s, n_parts] >= 0:
+            n_parts += 1
+        if n_kept >= 0:
+            n_kept = 0
+            while n_kept < n_parts and subsets[s, n_kept] == subsets[s - 1, n_kept]:
+                n_kept += 1
+        for part in range(n_kept + 1, n_parts + 1):
+            begin, end = offset[offset.shape[0] - 1], P  # every column has an intercept and the row factors
+            if part > 0:
+                begin, end = offset[subsets[s, part - 1]], offset[subsets[s, part - 1] + 1]
+            p = start[part]
+            start[part + 1] = p + end - begin
+            log_det[part] = 0.0 if part == 0 else log_det[part - 1]
+            for d in range(first, last):
+                rest[part, d] = squares[d] if part == 0 else rest[part - 1, d]
+            for r in range(p, p + end - begin):
+                index[r] = begin + r - p
+                log_det[part] += 0.5 * math.log(precision[index[r]])
+                for c in range(r + 1):
+                    value = G[index[r], index[c]]
+                    if r == c:
+                        value += precision[index[r]]
+                    for k in range(c):
+                        value -= L[r, k] * L[c, k]
+                    L[r, c] = math.sqrt(value) if r == c else value / L[c, c]
+                log_det[part] -= math.log(L[r, r])
+                for d in range(first, last):
+                    U[r, d] = T[index[r], d]
+                for c in range(r):
+                    factor = L[r, c]
+                    for d in range(first, last):
+                        U[r, d] -= factor * U[c, d]
+                for d in range(first, last):
+                    U[r, d] /= L[r, r]
+                    rest[part, d] -= U[r, d] * U[r, d]
+        n_kept = n_parts
+        for d in range(first, last):
+            b = scale + 0.5 * max(rest[n_parts, d], 0.0)
+            row = s if of_column.shape[0] == 0 else 0
+            out[row, d] += log_det[n_parts] - (shape + 0.5 * counts[d]) * math.log(b)
 
 
 @kernel
@@ -238,6 +258,22 @@ def solve_back(L, U):
             for k in range(r + 1, p):
                 value -= L[k, r] * U[k, d]
             U[r, d] = value / L[r, r]
+
+
+@functools.lru_cache(maxsize=64)
+def padded_subsets(subsets: tuple[tuple[int, ...], ...]) -> np.ndarray:
+    """Sets of views as an array [set, place], padded with -1.
+
+    Examples
+    --------
+    >>> padded_subsets(((), (0, 2)))
+    array([[-1, -1],
+           [ 0,  2]])
+    """
+    out = np.full((len(subsets), max(map(len, subsets), default=0) or 1), -1, dtype=np.int64)
+    for i, views in enumerate(subsets):
+        out[i, : len(views)] = views
+    return out
 
 
 class Products(NamedTuple):
@@ -353,42 +389,45 @@ class AdditiveScores:
 
     def of(self, subsets: list[tuple[int, ...]]) -> np.ndarray:
         """Scores under several sets of views: [subset, column]."""
+        padded, data = padded_subsets(tuple(subsets)), self.data
+        out = np.empty((len(subsets), data.n_columns))
+        for p, (columns, _) in enumerate(data.patterns):
+            out[:, columns] = self._scored(p, columns, padded, NO_SUBSETS)
+        return out
+
+    def _scored(self, pattern: int, columns: np.ndarray, padded: np.ndarray, of_column: np.ndarray) -> np.ndarray:
+        """Scores of columns of one pattern, as in :func:`score_subsets`."""
         hyper, data = self.hyper, self.data
-        width = max((len(s) for s in subsets), default=0)
-        padded = np.full((len(subsets), max(width, 1)), -1, dtype=np.int64)
-        for i, s in enumerate(subsets):
-            padded[i, : len(s)] = s
-        half = 0.5 * data.counts
+        half = 0.5 * data.counts[columns]
         constant = gammaln(hyper.a + half) - gammaln(hyper.a) + hyper.a * math.log(hyper.b) - half * LOG_2PI
-        out = np.tile(constant, (len(subsets), 1))
-        squares, precision = data.squares, self.precision
-        for (columns, _), G in zip(data.patterns, self.G, strict=True):
-            part = np.ascontiguousarray(out[:, columns])
-            T = np.ascontiguousarray(self.T[:, columns])
-            score_subsets(
-                G, T, squares[columns], data.counts[columns], self.offset, padded, precision, hyper.a, hyper.b, part
-            )  # fmt: skip
-            out[:, columns] = part
+        out = np.empty((1 if len(of_column) else len(padded), len(columns)))
+        out[:] = constant
+        score_subsets(
+            self.G[pattern], self.T.take(columns, axis=1), data.squares[columns], data.counts[columns], self.offset,
+            padded, of_column, self.precision, hyper.a, hyper.b, out,
+        )  # fmt: skip
         return out
 
     def total(self, found: dict[tuple[int, ...], list[int]]) -> float:
         """Sum of the scores of all columns, each under its own set of views (:func:`by_views`)."""
-        return sum(float(self.of_columns(views, columns).sum()) for views, columns in found.items())
+        subsets, total = list(found), 0.0
+        for p, (columns, _) in enumerate(self.data.patterns):
+            mine = np.full(self.data.n_columns, False)
+            mine[columns] = True
+            kept = [[d for d in found[views] if mine[d]] for views in subsets]
+            own = np.array([d for group in kept for d in group], dtype=np.int64)
+            of_column = np.repeat(np.arange(len(subsets)), [len(group) for group in kept])
+            total += float(self._scored(p, own, padded_subsets(tuple(subsets)), of_column).sum()) if len(own) else 0.0
+        return total
 
     def of_columns(self, views: tuple[int, ...], columns: Any) -> np.ndarray:
         """Scores of some columns under one set of views, in increasing order."""
-        hyper, data, columns = self.hyper, self.data, np.asarray(columns)
-        half = 0.5 * data.counts[columns]
-        values = gammaln(hyper.a + half) - gammaln(hyper.a) + hyper.a * math.log(hyper.b) - half * LOG_2PI
-        pattern, subset = data.pattern_of_column[columns], np.array([views or (-1,)], dtype=np.int64)
+        columns = np.asarray(columns)
+        pattern, padded = self.data.pattern_of_column[columns], padded_subsets((views,))
+        values = np.empty(len(columns))
         for p in np.unique(pattern):
-            own = columns[pattern == p]
-            out = np.zeros((1, len(own)))
-            score_subsets(
-                self.G[p], np.ascontiguousarray(self.T[:, own]), data.squares[own], data.counts[own], self.offset,
-                subset, self.precision, hyper.a, hyper.b, out,
-            )  # fmt: skip
-            values[pattern == p] += out[0]
+            own = pattern == p
+            values[own] = self._scored(p, columns[own], padded, NO_SUBSETS)[0]
         return values
 
     def posterior(
