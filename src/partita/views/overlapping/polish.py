@@ -177,7 +177,11 @@ def label_entropies(table: OverlapTable, state: OverlapState) -> np.ndarray:
 
 
 def join_clusters(table: OverlapTable, state: OverlapState) -> OverlapState:
-    """Merge pairs of clusters while that increases the evidence, in views that have additive columns only."""
+    """Merge pairs of clusters while that increases the score, in views that have additive columns only.
+
+    The score is the evidence plus the entropy of the labels, as in searches. Without the entropy all clusters of a view
+    of few columns, whose labels are uncertain, would be merged.
+    """
     fit = PolishedColumns(table, state)
     Z = list(state.Z)
     prior = DirichletProcess(state.concentration)
@@ -208,11 +212,27 @@ def _joined(X: np.ndarray, z: np.ndarray, prior: Any) -> np.ndarray:
         for p in range(len(j)):
             rest = np.append(np.delete(n, [j[p], k[p]]), n[j[p]] + n[k[p]])
             gain[p] += log_eppf(prior, rest, K - 1) - now
+        tried = np.flatnonzero(gain > 0)
+        if not len(tried):
+            break
+        joined = [canonical(np.where(z == k[p], j[p], z)) for p in tried]
+        gain = gain[tried] + [_entropy(family, X, one) for one in joined] - _entropy(family, X, z)
         best = int(gain.argmax())
         if gain[best] <= 0:
             break
-        z = canonical(np.where(z == k[best], j[best], z))
+        z = joined[best]
     return z
+
+
+def _entropy(family: GaussianDiagonal, X: np.ndarray, z: np.ndarray) -> float:
+    """Entropy of the labels given their clusters, summed over the rows."""
+    K = int(z.max()) + 1
+    S, C = np.zeros((n_stats(family), K)), np.zeros((n_cache(family), K))
+    add_statistics(family, X, z, S)
+    refresh_clusters(family, S, C, K)
+    L = np.tile(np.log(np.bincount(z)), (len(z), 1))
+    score_rows(family, X, np.arange(len(z)), C, L)
+    return float(entropy_of_rows(L))
 
 
 class Polished:
