@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,12 +35,12 @@ from partita.views.nuisance import (
     log_standard_normal,
     row_sizes,
 )
+from partita.views.overlapping.products import RecentProducts, subtract_fit
 from partita.views.overlapping.state import OverlapState, by_views
 
 LOG_2PI = math.log(2.0 * math.pi)
 EFFECT_HYPERPRIOR = Gamma(2.0, 1.0)  # of the variances of the effects and of the loadings
 NO_SUBSETS = np.zeros(0, np.int64)
-MAX_RECENT = 4  # products of labels that are kept
 
 
 class Effects(NamedTuple):
@@ -95,74 +94,6 @@ class AdditiveParameters(NamedTuple):
     effects: list[np.ndarray]  # [cluster, column] of each view
     noise: np.ndarray  # standard deviation of each column
     loadings: np.ndarray  # [rank, column]
-
-
-@kernel
-def cross_products(Z, offset, fresh, seen, sizes, F, G):
-    """Add the entries of ``G = W' diag(seen) W`` that belong to fresh parts of W.
-
-    W is the one-hot matrix of all labels and a column of ones, both times the sizes of the rows, and F. Its parts are
-    the views; the last part is the column of ones with F.
-    """
-    V, N = Z.shape
-    P, R = offset[V], F.shape[1]
-    at = np.empty(V + 1, np.int64)
-    at[V] = P
-    for i in range(N):
-        if seen[i] == 0.0:
-            continue
-        for v in range(V):
-            at[v] = offset[v] + Z[v, i]
-        size = sizes[i]
-        for v in range(V + 1):
-            if not fresh[v]:
-                continue
-            for u in range(V + 1):
-                G[at[v], at[u]] += size * size
-                if not fresh[u]:
-                    G[at[u], at[v]] += size * size
-        for r in range(R):
-            for v in range(V + 1):
-                if fresh[v] or fresh[V]:
-                    G[at[v], P + 1 + r] += size * F[i, r]
-                    G[P + 1 + r, at[v]] += size * F[i, r]
-            if fresh[V]:
-                for t in range(R):
-                    G[P + 1 + r, P + 1 + t] += F[i, r] * F[i, t]
-
-
-@kernel
-def cross_products_with(Z, offset, fresh, sizes, F, X, T):
-    """Add the rows of ``T = W'X`` that belong to fresh parts of W, as in :func:`cross_products`."""
-    V, N = Z.shape
-    P, D, R = offset[V], X.shape[1], F.shape[1]
-    for i in range(N):
-        for v in range(V + 1):
-            if fresh[v]:
-                at = offset[v] + Z[v, i] if v < V else P
-                for d in range(D):
-                    T[at, d] += sizes[i] * X[i, d]
-        if fresh[V]:
-            for r in range(R):
-                for d in range(D):
-                    T[P + 1 + r, d] += F[i, r] * X[i, d]
-
-
-@kernel
-def subtract_fit(X, Z, offset, sizes, F, coefficients, out):
-    """``out = X - W coefficients``, with W as in :func:`cross_products`."""
-    V, N = Z.shape
-    P, D, R = offset[V], X.shape[1], F.shape[1]
-    for i in range(N):
-        for d in range(D):
-            out[i, d] = X[i, d] - sizes[i] * coefficients[P, d]
-        for r in range(R):
-            for d in range(D):
-                out[i, d] -= F[i, r] * coefficients[P + 1 + r, d]
-        for v in range(V):
-            at = offset[v] + Z[v, i]
-            for d in range(D):
-                out[i, d] -= sizes[i] * coefficients[at, d]
 
 
 @kernel
@@ -276,80 +207,6 @@ def padded_subsets(subsets: tuple[tuple[int, ...], ...]) -> np.ndarray:
     return out
 
 
-class Products(NamedTuple):
-    """``W'X`` and, for each pattern of missing cells, ``W'W`` of the columns W that belong to some labels."""
-
-    Z: tuple[np.ndarray, ...]
-    rows: np.ndarray | None
-    gain: np.ndarray | None
-    offset: np.ndarray  # first column of W of each view, and that of the intercept
-    T: np.ndarray
-    G: list[np.ndarray]
-
-
-class RecentProducts:
-    """The latest products of labels, of which new ones take all parts that belong to the same labels.
-
-    Labels are recognized as the same object (arrays of states are never changed in place), so most steps compute the
-    parts of one view only. The numbers do not depend on what is kept.
-    """
-
-    def __init__(self) -> None:
-        self.kept: tuple[Products, ...] = ()
-
-    def __reduce__(self) -> tuple[type, tuple[()]]:
-        return RecentProducts, ()
-
-    def products(
-        self, data: AdditiveColumns, Z: Sequence[np.ndarray], hyper: Effects
-    ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Offsets, ``W'X`` and ``W'W``."""
-        same = [one for one in self.kept if one.rows is hyper.rows and one.gain is hyper.gain]
-        shared = [[_position(one.Z, z) for z in Z] for one in same]
-        n_shared = [sum(v >= 0 for v in where) for where in shared]
-        best = int(np.argmax(n_shared)) if same else -1
-        if same and n_shared[best] == len(Z) == len(same[best].Z):
-            if shared[best] == list(range(len(Z))):
-                return same[best][3:]
-        found = self._computed(data, Z, hyper, same[best] if same else None, shared[best] if same else [])
-        self.kept = (found, *self.kept[: MAX_RECENT - 1])
-        return found[3:]
-
-    @staticmethod
-    def _computed(
-        data: AdditiveColumns, Z: Sequence[np.ndarray], hyper: Effects, old: Products | None, where: list[int]
-    ) -> Products:
-        widths = [int(z.max()) + 1 for z in Z]
-        offset = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
-        P = int(offset[-1]) + 1 + hyper.rank
-        T, G = np.zeros((P, data.n_columns)), [np.zeros((P, P)) for _ in data.patterns]
-        fresh = np.ones(len(Z) + 1, dtype=bool)
-        if old is not None:
-            fresh = np.append(np.array(where) < 0, False)
-            kept = [v for v in range(len(Z)) if not fresh[v]]
-            to = [np.arange(offset[v], offset[v + 1]) for v in kept]
-            of = [np.arange(old.offset[where[v]], old.offset[where[v] + 1]) for v in kept]
-            into = np.concatenate([*to, np.arange(offset[-1], P)])
-            source = np.concatenate([*of, np.arange(old.offset[-1], len(old.T))])
-            T[into] = old.T[source]
-            for new, before in zip(G, old.G, strict=True):
-                new[into[:, None], into] = before[source[:, None], source]
-        if fresh.any():
-            labels, sizes, F = data.design(Z, hyper)
-            cross_products_with(labels, offset, fresh, sizes, F, data.filled, T)
-            for (_, seen), new in zip(data.patterns, G, strict=True):
-                cross_products(labels, offset, fresh, seen, sizes, F, new)
-        return Products(tuple(Z), hyper.rows, hyper.gain, offset, T, G)
-
-
-def _position(Z: Sequence[np.ndarray], z: np.ndarray) -> int:
-    """Where an array is among others, as the same object; -1 if it is not."""
-    for v, one in enumerate(Z):
-        if one is z:
-            return v
-    return -1
-
-
 class AdditiveScores:
     """Log marginal likelihood of every column under any set of views, given the labels of the rows.
 
@@ -395,7 +252,9 @@ class AdditiveScores:
             out[:, columns] = self._scored(p, columns, padded, NO_SUBSETS)
         return out
 
-    def _scored(self, pattern: int, columns: np.ndarray, padded: np.ndarray, of_column: np.ndarray) -> np.ndarray:
+    def _scored(
+        self, pattern: int, columns: np.ndarray, padded: np.ndarray, of_column: np.ndarray
+    ) -> np.ndarray:
         """Scores of columns of one pattern, as in :func:`score_subsets`."""
         hyper, data = self.hyper, self.data
         half = 0.5 * data.counts[columns]
@@ -417,7 +276,11 @@ class AdditiveScores:
             kept = [[d for d in found[views] if mine[d]] for views in subsets]
             own = np.array([d for group in kept for d in group], dtype=np.int64)
             of_column = np.repeat(np.arange(len(subsets)), [len(group) for group in kept])
-            total += float(self._scored(p, own, padded_subsets(tuple(subsets)), of_column).sum()) if len(own) else 0.0
+            total += (
+                float(self._scored(p, own, padded_subsets(tuple(subsets)), of_column).sum())
+                if len(own)
+                else 0.0
+            )
         return total
 
     def of_columns(self, views: tuple[int, ...], columns: Any) -> np.ndarray:
@@ -641,7 +504,9 @@ def read_reals(X: np.ndarray) -> AdditiveColumns:
     for d in range(X.shape[1]):
         found.setdefault(np.packbits(seen[:, d]).tobytes(), []).append(d)
     patterns = tuple((np.array(columns), seen[:, columns[0]].astype(float)) for columns in found.values())
-    return AdditiveColumns(X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns, RecentProducts())
+    return AdditiveColumns(
+        X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns, RecentProducts()
+    )
 
 
 def _own_effects(

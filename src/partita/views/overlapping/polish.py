@@ -30,7 +30,9 @@ NO_SCORES = np.zeros((0, 0))
 
 
 @kernel
-def refit_view(residual, spread, weight, noise, sizes, z, columns, effects, factors, precision, prior_rows, L):
+def refit_view(
+    residual, spread, weight, noise, sizes, z, columns, effects, factors, precision, prior_rows, L
+):
     """Take out a view whose labels are certain, fit its effects and variance factors again, and add it, in place.
 
     Before that, the log likelihood of each row under each cluster is added to ``L``, which may be empty.
@@ -96,7 +98,9 @@ class PolishedColumns:
         self.residual = np.where(self.seen, found.residual, 0.0)
         self.noise = found.noise**2
         self.columns = [np.flatnonzero(y) for y in state.Y[: table.n_additive].T]
-        self.effects = [np.ascontiguousarray(e[:, f]) for e, f in zip(found.effects, self.columns, strict=True)]
+        self.effects = [
+            np.ascontiguousarray(e[:, f]) for e, f in zip(found.effects, self.columns, strict=True)
+        ]
         self.factors = [np.ones_like(e) for e in self.effects]
         self.spread = np.ones_like(self.residual)  # product of the factors of all views of a column
         self.precision = 1.0 / state.hyper.effects.effect
