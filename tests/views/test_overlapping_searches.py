@@ -6,6 +6,11 @@ import pytest
 from partita import OverlappingViews
 from partita.datasets import make_planted_views
 from partita.metrics import match_labelings
+from partita.views.overlapping import search
+from partita.views.overlapping.additive import read_reals
+from partita.views.overlapping.first_labels import cluster_rows
+from partita.views.overlapping.state import empty_state
+from partita.views.overlapping.table import OverlapTable
 
 
 @pytest.mark.parametrize("init", ["screen", "forward", "none"])
@@ -29,3 +34,22 @@ def test_a_time_limit_ends_a_long_search():
     ).fit(smooth)
     assert "by the time limit: " in model.fit_report_["searches_cut_short"].message
     assert model.n_views_ >= 1
+
+
+def test_births_are_tried_for_columns_that_depend_on_each_other(monkeypatch, rng):
+    """Of 1770 pairs of noise columns 8 exceed the threshold of groups on average, and 0.2 that of births."""
+    X = rng.normal(size=(400, 60))
+    one = rng.integers(3, size=400)
+    X[:, :2] += 4.0 * one[:, None]
+    table = OverlapTable(read_reals((X - X.mean(axis=0)) / X.std(axis=0)), None)
+    tried = []
+
+    def recorded(A, *rest):
+        tried.append(A.shape[1])
+        return cluster_rows(A, *rest)
+
+    monkeypatch.setattr(search, "cluster_rows", recorded)
+    empty = empty_state(60, table.default_hyper())
+    found, n_born = search.OverlapSearch(table, rng, empty, max_per_column=4, max_views=8).births(empty)
+    assert 1 <= len(tried) <= 6
+    assert n_born >= 1 and found.Y[:2].any(axis=1).all()

@@ -13,6 +13,7 @@ a view follow an ordinary mixture.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -34,10 +35,12 @@ from partita.views.nuisance import (
     log_standard_normal,
     row_sizes,
 )
+from partita.views.overlapping.products import RecentProducts, subtract_fit
 from partita.views.overlapping.state import OverlapState, by_views
 
 LOG_2PI = math.log(2.0 * math.pi)
 EFFECT_HYPERPRIOR = Gamma(2.0, 1.0)  # of the variances of the effects and of the loadings
+NO_SUBSETS = np.zeros(0, np.int64)
 
 
 class Effects(NamedTuple):
@@ -104,83 +107,70 @@ class AdditiveParameters(NamedTuple):
 
 
 @kernel
-def cross_products(Z, offset, seen, sizes, F, X, G, T):
-    """``G = W' diag(seen) W`` and ``T = W'X`` for W the one-hot matrix of all labels and a column of ones, and F.
-
-    All of W but F is multiplied by the sizes of the rows.
-    """
-    V, N = Z.shape
-    P, D, R = offset[V], X.shape[1], F.shape[1]
-    at = np.empty(V + 1, np.int64)
-    at[V] = P
-    for i in range(N):
-        for v in range(V):
-            at[v] = offset[v] + Z[v, i]
-        size = sizes[i]
-        if seen[i] > 0.0:
-            for v in range(V + 1):
-                for u in range(V + 1):
-                    G[at[v], at[u]] += size * size
-                for r in range(R):
-                    G[at[v], P + 1 + r] += size * F[i, r]
-                    G[P + 1 + r, at[v]] += size * F[i, r]
-            for r in range(R):
-                for t in range(R):
-                    G[P + 1 + r, P + 1 + t] += F[i, r] * F[i, t]
-        for v in range(V + 1):
-            for d in range(D):
-                T[at[v], d] += size * X[i, d]
-        for r in range(R):
-            for d in range(D):
-                T[P + 1 + r, d] += F[i, r] * X[i, d]
-
-
-@kernel
-def score_subsets(G, T, squares, counts, offset, always, subsets, precision, shape, scale, out):
+def score_subsets(G, T, squares, counts, offset, always, subsets, of_column, precision, shape, scale, out):
     """``out[s, d] +=`` log marginal likelihood of column d under the views in row s of ``subsets``, padded with -1.
 
     One Cholesky factor per subset serves all columns with the same missing cells and row factors. ``always`` are the
-    coefficients that these columns have under any views. ``precision`` is that of all coefficients of W; ``shape`` and
-    ``scale`` are those of the prior of the noise.
+    coefficients that these columns have under any views. The rows of the factor that belong to the first views of a
+    subset are kept from the subset before, where that begins with the same views. ``precision`` is that of all
+    coefficients of W; ``shape`` and ``scale`` are those of the prior of the noise. If ``of_column`` is not
+    empty, the columns are in the order of their subsets, and column d is scored under subset ``of_column[d]`` only,
+    with the result in ``out[0, d]``.
     """
-    P, D = G.shape[0], T.shape[1]
+    P, D, width = G.shape[0], T.shape[1], subsets.shape[1]
     L, U = np.empty((P, P)), np.empty((P, D))
-    index, rest = np.empty(P, np.int64), np.empty(D)
+    index, start = np.empty(P, np.int64), np.zeros(width + 2, np.int64)
+    rest, log_det = np.empty((width + 1, D)), np.zeros(width + 1)
+    first, last = 0, D
+    n_kept = -1  # parts of the factor that can be kept: the intercept with the row factors, then views
     for s in range(subsets.shape[0]):
-        p = 0
-        for j in range(subsets.shape[1]):
-            if subsets[s, j] >= 0:
-                for c in range(offset[subsets[s, j]], offset[subsets[s, j] + 1]):
-                    index[p] = c
-                    p += 1
-        for c in always:  # the intercept and row factors
-            index[p] = c
-            p += 1
-        log_det = 0.0
-        for d in range(D):
-            rest[d] = squares[d]
-        for r in range(p):
-            log_det += 0.5 * math.log(precision[index[r]])
-            for c in range(r + 1):
-                value = G[index[r], index[c]]
-                if r == c:
-                    value += precision[index[r]]
-                for k in range(c):
-                    value -= L[r, k] * L[c, k]
-                L[r, c] = math.sqrt(value) if r == c else value / L[c, c]
-            log_det -= math.log(L[r, r])
-            for d in range(D):
-                U[r, d] = T[index[r], d]
-            for c in range(r):
-                factor = L[r, c]
-                for d in range(D):
-                    U[r, d] -= factor * U[c, d]
-            for d in range(D):
-                U[r, d] /= L[r, r]
-                rest[d] -= U[r, d] * U[r, d]
-        for d in range(D):
-            b = scale + 0.5 * max(rest[d], 0.0)
-            out[s, d] += log_det - (shape + 0.5 * counts[d]) * math.log(b)
+        if of_column.shape[0] > 0:
+            first, n_kept = last if s > 0 else 0, -1
+            last = first
+            while last < D and of_column[last] == s:
+                last += 1
+        n_parts = 0
+        while n_parts < width and subsets[s, n_parts] >= 0:
+            n_parts += 1
+        if n_kept >= 0:
+            n_kept = 0
+            while n_kept < n_parts and subsets[s, n_kept] == subsets[s - 1, n_kept]:
+                n_kept += 1
+        for part in range(n_kept + 1, n_parts + 1):
+            begin, size = 0, always.shape[0]
+            if part > 0:
+                begin = offset[subsets[s, part - 1]]
+                size = offset[subsets[s, part - 1] + 1] - begin
+            p = start[part]
+            start[part + 1] = p + size
+            log_det[part] = 0.0 if part == 0 else log_det[part - 1]
+            for d in range(first, last):
+                rest[part, d] = squares[d] if part == 0 else rest[part - 1, d]
+            for r in range(p, p + size):
+                index[r] = always[r] if part == 0 else begin + r - p
+                log_det[part] += 0.5 * math.log(precision[index[r]])
+                for c in range(r + 1):
+                    value = G[index[r], index[c]]
+                    if r == c:
+                        value += precision[index[r]]
+                    for k in range(c):
+                        value -= L[r, k] * L[c, k]
+                    L[r, c] = math.sqrt(value) if r == c else value / L[c, c]
+                log_det[part] -= math.log(L[r, r])
+                for d in range(first, last):
+                    U[r, d] = T[index[r], d]
+                for c in range(r):
+                    factor = L[r, c]
+                    for d in range(first, last):
+                        U[r, d] -= factor * U[c, d]
+                for d in range(first, last):
+                    U[r, d] /= L[r, r]
+                    rest[part, d] -= U[r, d] * U[r, d]
+        n_kept = n_parts
+        for d in range(first, last):
+            b = scale + 0.5 * max(rest[n_parts, d], 0.0)
+            row = s if of_column.shape[0] == 0 else 0
+            out[row, d] += log_det[n_parts] - (shape + 0.5 * counts[d]) * math.log(b)
 
 
 @kernel
@@ -213,6 +203,22 @@ def solve_back(L, U):
             U[r, d] = value / L[r, r]
 
 
+@functools.lru_cache(maxsize=64)
+def padded_subsets(subsets: tuple[tuple[int, ...], ...]) -> np.ndarray:
+    """Sets of views as an array [set, place], padded with -1.
+
+    Examples
+    --------
+    >>> padded_subsets(((), (0, 2)))
+    array([[-1, -1],
+           [ 0,  2]])
+    """
+    out = np.full((len(subsets), max(map(len, subsets), default=0) or 1), -1, dtype=np.int64)
+    for i, views in enumerate(subsets):
+        out[i, : len(views)] = views
+    return out
+
+
 class AdditiveScores:
     """Log marginal likelihood of every column under any set of views, given the labels of the rows.
 
@@ -235,19 +241,7 @@ class AdditiveScores:
         if same is not None:
             self.offset, self.T, self.G = same.offset, same.T, same.G
             return
-        sizes = [int(z.max()) + 1 for z in Z]
-        self.offset = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        P = int(self.offset[-1]) + 1 + hyper.rank
-        labels = np.array(Z, dtype=np.int64).reshape(len(Z), data.n_rows)
-        F = np.zeros((data.n_rows, 0)) if hyper.rows is None else hyper.rows
-        row_size = np.ones(data.n_rows) if hyper.sizes is None else hyper.sizes
-        self.T, self.G = np.zeros((P, data.n_columns)), []
-        for columns, seen in data.patterns:
-            G, T = np.zeros((P, P)), np.zeros((P, len(columns)))
-            X = np.ascontiguousarray(data.filled[:, columns])
-            cross_products(labels, self.offset, seen, row_size, F, X, G, T)
-            self.G.append(G)
-            self.T[:, columns] = T
+        self.offset, self.T, self.G = data.recent.products(data, Z, hyper)
 
     @property
     def precision(self) -> np.ndarray:
@@ -277,43 +271,49 @@ class AdditiveScores:
 
     def of(self, subsets: list[tuple[int, ...]]) -> np.ndarray:
         """Scores under several sets of views: [subset, column]."""
+        padded, data = padded_subsets(tuple(subsets)), self.data
+        out = np.empty((len(subsets), data.n_columns))
+        for group in self.groups:
+            out[:, group.columns] = self._scored(group, group.columns, padded, NO_SUBSETS)
+        return out
+
+    def _scored(
+        self, group: ColumnGroup, columns: np.ndarray, padded: np.ndarray, of_column: np.ndarray
+    ) -> np.ndarray:
+        """Scores of columns of one group, as in :func:`score_subsets`."""
         hyper, data = self.hyper, self.data
-        width = max((len(s) for s in subsets), default=0)
-        padded = np.full((len(subsets), max(width, 1)), -1, dtype=np.int64)
-        for i, s in enumerate(subsets):
-            padded[i, : len(s)] = s
-        half = 0.5 * data.counts
+        half = 0.5 * data.counts[columns]
         constant = gammaln(hyper.a + half) - gammaln(hyper.a) + hyper.a * math.log(hyper.b) - half * LOG_2PI
-        out = np.tile(constant, (len(subsets), 1))
-        squares, precision = data.squares, self.precision
-        for columns, pattern, factors in self.groups:
-            part = np.ascontiguousarray(out[:, columns])
-            T = np.ascontiguousarray(self.T[:, columns])
-            score_subsets(
-                self.G[pattern], T, squares[columns], data.counts[columns], self.offset, self.always(factors), padded,
-                precision, hyper.a, hyper.b, part,
-            )  # fmt: skip
-            out[:, columns] = part
+        out = np.empty((1 if len(of_column) else len(padded), len(columns)))
+        out[:] = constant
+        score_subsets(
+            self.G[group.pattern], self.T.take(columns, axis=1), data.squares[columns], data.counts[columns],
+            self.offset, self.always(group.factors), padded, of_column, self.precision, hyper.a, hyper.b, out,
+        )  # fmt: skip
         return out
 
     def total(self, found: dict[tuple[int, ...], list[int]]) -> float:
         """Sum of the scores of all columns, each under its own set of views (:func:`by_views`)."""
-        return sum(float(self.of_columns(views, columns).sum()) for views, columns in found.items())
+        subsets, total = list(found), 0.0
+        padded = padded_subsets(tuple(subsets))
+        for group in self.groups:
+            mine = np.full(self.data.n_columns, False)
+            mine[group.columns] = True
+            kept = [[d for d in found[views] if mine[d]] for views in subsets]
+            own = np.array([d for columns in kept for d in columns], dtype=np.int64)
+            of_column = np.repeat(np.arange(len(subsets)), [len(columns) for columns in kept])
+            if len(own):
+                total += float(self._scored(group, own, padded, of_column).sum())
+        return total
 
     def of_columns(self, views: tuple[int, ...], columns: Any) -> np.ndarray:
         """Scores of some columns under one set of views, in increasing order."""
-        hyper, data, columns = self.hyper, self.data, np.asarray(columns)
-        half = 0.5 * data.counts[columns]
-        values = gammaln(hyper.a + half) - gammaln(hyper.a) + hyper.a * math.log(hyper.b) - half * LOG_2PI
-        group, subset = self.group_of_column[columns], np.array([views or (-1,)], dtype=np.int64)
+        columns = np.asarray(columns)
+        group, padded = self.group_of_column[columns], padded_subsets((views,))
+        values = np.empty(len(columns))
         for g in np.unique(group):
-            own, (_, p, factors) = columns[group == g], self.groups[g]
-            out = np.zeros((1, len(own)))
-            score_subsets(
-                self.G[p], np.ascontiguousarray(self.T[:, own]), data.squares[own], data.counts[own], self.offset,
-                self.always(factors), subset, self.precision, hyper.a, hyper.b, out,
-            )  # fmt: skip
-            values[group == g] += out[0]
+            own = group == g
+            values[own] = self._scored(self.groups[g], columns[own], padded, NO_SUBSETS)[0]
         return values
 
     def posterior(
@@ -354,6 +354,7 @@ class AdditiveColumns(NamedTuple):
     counts: np.ndarray  # observed cells of each column
     # Columns with the same missing cells, and whether each row is observed in them.
     patterns: tuple[tuple[np.ndarray, np.ndarray], ...]
+    recent: RecentProducts
 
     def groups(self, hyper: Effects) -> list[ColumnGroup]:
         """The columns by their missing cells and row factors.
@@ -385,6 +386,12 @@ class AdditiveColumns(NamedTuple):
         """Number of columns."""
         return self.X.shape[1]
 
+    def design(self, Z: Any, hyper: Effects) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Labels [view, row], sizes of the rows, and row factors, as kernels read them."""
+        labels = np.array(Z, dtype=np.int64).reshape(len(Z), self.n_rows)
+        sizes = np.ones(self.n_rows) if hyper.sizes is None else hyper.sizes
+        return labels, sizes, np.zeros((self.n_rows, 0)) if hyper.rows is None else hyper.rows
+
     def scores(self, Z: Any, hyper: Effects, same: AdditiveScores | None = None) -> AdditiveScores:
         """Log marginal likelihoods given the labels of all views; ``same`` are scores of the same labels to reuse."""
         return AdditiveScores(self, Z, hyper, same)
@@ -395,12 +402,11 @@ class AdditiveColumns(NamedTuple):
         """Intercepts, effects and noise drawn from their posterior; without a generator, their means."""
         scores = self.scores(state.Z, hyper)
         N, D = self.X.shape
-        effects = [np.zeros((int(z.max()) + 1, D)) for z in state.Z]
-        residual, noise, loadings = np.empty((N, D)), np.empty(D), np.zeros((hyper.rank, D))
-        intercept, size = np.empty(D), 1.0 if hyper.sizes is None else hyper.sizes[:, None]
-        for g, (columns, _, factors) in enumerate(scores.groups):
-            for views, part in by_views(state.Y[columns]).items():
-                ds = columns[part]
+        offset, coefficients = scores.offset, np.zeros_like(scores.T)
+        residual, noise = np.empty((N, D)), np.empty(D)
+        for g, group in enumerate(scores.groups):
+            for views, part in by_views(state.Y[group.columns]).items():
+                ds = group.columns[part]
                 index, L, half = scores.posterior(views, g, ds)
                 a = hyper.a + 0.5 * self.counts[ds]
                 b = hyper.b + 0.5 * np.maximum(self.squares[ds] - (half**2).sum(axis=0), 0.0)
@@ -408,18 +414,11 @@ class AdditiveColumns(NamedTuple):
                 if rng is not None:
                     half = half + noise[ds] * rng.standard_normal(half.shape)
                 solve_back(L, half)
-                intercept[ds] = half[-1 - len(factors)]
-                residual[:, ds] = self.X[:, ds] - size * intercept[ds]
-                if hyper.rows is not None:
-                    loadings[np.ix_(factors, ds)] = half[len(half) - len(factors) :]
-                    residual[:, ds] -= hyper.rows @ loadings[:, ds]
-                at = 0
-                for v in views:
-                    effects[v][:, ds] = half[at : at + len(effects[v])]
-                    at += len(effects[v])
-        for v, z in enumerate(state.Z):
-            own = np.flatnonzero(state.Y[:D, v])
-            residual[:, own] -= size * effects[v][:, own][z]
+                coefficients[index[:, None], ds] = half
+        labels, sizes, F = self.design(state.Z, hyper)
+        subtract_fit(self.X, labels, offset, sizes, F, coefficients, residual)
+        effects = [coefficients[offset[v] : offset[v + 1]] for v in range(state.n_views)]
+        intercept, loadings = coefficients[offset[-1]], coefficients[offset[-1] + 1 :]
         return AdditiveParameters(residual, intercept, effects, noise, loadings)
 
     def mixture_block(
@@ -550,7 +549,9 @@ def read_reals(X: np.ndarray) -> AdditiveColumns:
     for d in range(X.shape[1]):
         found.setdefault(np.packbits(seen[:, d]).tobytes(), []).append(d)
     patterns = tuple((np.array(columns), seen[:, columns[0]].astype(float)) for columns in found.values())
-    return AdditiveColumns(X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns)
+    return AdditiveColumns(
+        X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns, RecentProducts()
+    )
 
 
 def _own_effects(

@@ -6,12 +6,14 @@ alone is Poisson; new ones have labels from the prior (Ghahramani, Griffiths and
 
 from __future__ import annotations
 
+import functools
 import itertools
 from math import comb
 from typing import Any
 
 import numpy as np
 
+from partita.dispatch import kernel
 from partita.partitions import DirichletProcess
 from partita.partitions import simulate as simulate_labels
 from partita.partitions.buffet import log_odds, new_dish_rate
@@ -55,7 +57,8 @@ def feature_step(
         if listed is None:
             Y[d] = _draw_one_by_one(scores, d, Y[d], m > 0, odds, max_per_column, rng)
         else:
-            Y[d] = _draw_row(listed, d, Y[d], m, odds, rng)
+            members, values = listed
+            Y[d] = members[draw_subset(members, values[d], Y[d], m > 0, odds, rng.random())]
         state = state._replace(Y=Y)
         moved = _own_views(data, state, scores, d, m, max_per_column, max_views, rng)
         if moved is not state:
@@ -64,27 +67,52 @@ def feature_step(
     return without_views(state, ~state.Y.any(axis=0))
 
 
+@kernel
+def draw_subset(members, values, y, shared, odds, u):
+    """Draw a set of views (a row of ``members``) of a column from a uniform number.
+
+    ``values`` are the scores of the column; in views that are not shared its memberships ``y`` stay.
+    """
+    n, V = members.shape
+    lp, top = np.empty(n), -np.inf
+    for s in range(n):
+        lp[s] = values[s]
+        for v in range(V):
+            if not shared[v]:
+                if members[s, v] != y[v]:
+                    lp[s] = -np.inf
+            elif members[s, v]:
+                lp[s] += odds[v]
+        top = max(top, lp[s])
+    total = 0.0
+    for s in range(n):
+        total += np.exp(lp[s] - top)
+        lp[s] = total
+    for s in range(n):
+        if lp[s] > u * total:
+            return s
+    return n - 1
+
+
 def _list_scores(data: Any, state: OverlapState, max_per_column: int, max_listed: int) -> tuple[Any, Any]:
-    """Scores given the labels; if there are at most ``max_listed`` subsets, also [subset, view], [subset, column]."""
+    """Scores given the labels; if there are at most ``max_listed`` subsets, also [subset, view], [column, subset]."""
     scores = data.scores(state.Z, state.hyper)
     V = state.n_views
     if count_subsets(V, max_per_column) > max_listed:
         return scores, None
-    subsets = subsets_up_to(V, max_per_column)
+    M = _listed_members(V, max_per_column)
+    return scores, (M, np.ascontiguousarray(scores.of(subsets_up_to(V, max_per_column)).T))
+
+
+@functools.lru_cache(maxsize=64)
+def _listed_members(V: int, max_size: int) -> np.ndarray:
+    """The sets of :func:`subsets_up_to` as a matrix [subset, view]."""
+    subsets = subsets_up_to(V, max_size)
     M = np.zeros((len(subsets), V), dtype=bool)
     for i, s in enumerate(subsets):
         M[i, list(s)] = True
-    return scores, (M, scores.of(subsets))
-
-
-def _draw_row(listed: Any, d: int, y: np.ndarray, m: np.ndarray, odds: np.ndarray, rng: Any) -> np.ndarray:
-    """Draw the memberships of a column in the views of other columns."""
-    M, L = listed
-    alone = m == 0
-    possible = (M[:, alone] == y[alone]).all(axis=1)
-    lp = np.where(possible, L[:, d] + M @ odds, -np.inf)
-    p = np.exp(lp - lp.max())
-    return M[int(rng.choice(len(p), p=p / p.sum()))]
+    M.flags.writeable = False
+    return M
 
 
 def _draw_one_by_one(scores, d, y, shared, odds, max_per_column, rng) -> np.ndarray:
@@ -118,8 +146,8 @@ def _own_views(data, state, scores, d, m, max_per_column, max_views, rng) -> Ove
     Y[d, own] = False
     # Views without columns are dropped at once: no other column may join them, and the prior does not count them.
     trial = without_views(trial._replace(Y=Y), ~Y.any(axis=0))
-    now = scores(tuple(np.flatnonzero(state.Y[d])))[d]
-    then = data.scores(trial.Z, state.hyper)(tuple(np.flatnonzero(trial.Y[d])))[d]
+    now = scores.of_columns(tuple(np.flatnonzero(state.Y[d])), [d])[0]
+    then = data.scores(trial.Z, state.hyper).of_columns(tuple(np.flatnonzero(trial.Y[d])), [d])[0]
     return trial if np.log(rng.random()) < then - now else state
 
 
@@ -136,7 +164,7 @@ def choose_views(
     if views is not None and len(views) == 1:
         return _choose_one_view(scores, state, int(views[0]), max_per_column, rounds)
     chosen = np.ones(state.n_views, dtype=bool) if views is None else np.isin(np.arange(state.n_views), views)
-    columns = None if listed is None else np.ascontiguousarray(listed[1].T)
+    columns = None if listed is None else listed[1]
     for _ in range(rounds):
         Y, total = state.Y.copy(), state.Y.sum(axis=0)
         known: dict[

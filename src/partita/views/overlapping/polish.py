@@ -8,11 +8,13 @@ each row takes its most probable label.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
+from partita.dispatch import kernel
 from partita.engines.passes.rows import n_cache, n_stats
 from partita.families.gaussian import GaussianDiagonal
 from partita.families.rows import add_statistics, log_marginals, refresh_clusters, score_rows
@@ -24,6 +26,65 @@ from partita.views.overlapping.table import OverlapTable
 
 N_ITERATIONS = 15
 PRIOR_ROWS = 10.0  # weight of the prior variance factor 1, in rows
+NO_SCORES = np.zeros((0, 0))
+
+
+@kernel
+def refit_view(
+    residual, spread, weight, noise, sizes, z, columns, effects, factors, precision, prior_rows, L
+):
+    """Take out a view whose labels are certain, fit its effects and variance factors again, and add it, in place.
+
+    Before that, the log likelihood of each row under each cluster is added to ``L``, which may be empty.
+    """
+    N, K, D = z.shape[0], effects.shape[0], columns.shape[0]
+    n, first, second, rows = np.zeros((K, D)), np.zeros((K, D)), np.zeros((K, D)), np.zeros((K, D))
+    log_factors = np.log(factors)
+    for i in range(N):
+        k, size = z[i], sizes[i]
+        for j in range(D):
+            d = columns[j]
+            spread[i, d] /= factors[k, j]
+            raw = residual[i, d] + size * effects[k, j]
+            inverse = weight[i, d] / (spread[i, d] * noise[d])
+            residual[i, d] = raw
+            n[k, j] += size * size * inverse
+            first[k, j] += size * raw * inverse
+            second[k, j] += raw * raw * inverse
+            rows[k, j] += weight[i, d]
+            if L.shape[0] > 0:
+                for h in range(K):
+                    gap = raw - size * effects[h, j]
+                    L[i, h] -= 0.5 * (gap * gap * inverse / factors[h, j] + weight[i, d] * log_factors[h, j])
+    for k in range(K):
+        for j in range(D):
+            a = first[k, j] / (n[k, j] + precision / noise[columns[j]])
+            squares = second[k, j] - 2.0 * a * first[k, j] + a * a * n[k, j]
+            effects[k, j] = a
+            factors[k, j] = (prior_rows + squares) / (prior_rows + rows[k, j])
+    for i in range(N):
+        for j in range(D):
+            d = columns[j]
+            residual[i, d] = weight[i, d] * (residual[i, d] - sizes[i] * effects[z[i], j])
+            spread[i, d] *= factors[z[i], j]
+
+
+@kernel
+def entropy_of_rows(L):
+    """Entropy of distributions with these log weights, summed over the rows."""
+    total = 0.0
+    for i in range(L.shape[0]):
+        top = -math.inf
+        for k in range(L.shape[1]):
+            top = max(top, L[i, k])
+        mass, mean = 0.0, 0.0
+        for k in range(L.shape[1]):
+            p = math.exp(L[i, k] - top)
+            mass += p
+            if p > 0.0:
+                mean += p * (L[i, k] - top)
+        total += math.log(mass) - mean / mass
+    return total
 
 
 class PolishedColumns:
@@ -37,12 +98,21 @@ class PolishedColumns:
         self.residual = np.where(self.seen, found.residual, 0.0)
         self.noise = found.noise**2
         self.columns = [np.flatnonzero(y) for y in state.Y[: table.n_additive].T]
-        self.effects = [e[:, f] for e, f in zip(found.effects, self.columns, strict=True)]
+        self.effects = [
+            np.ascontiguousarray(e[:, f]) for e, f in zip(found.effects, self.columns, strict=True)
+        ]
         self.factors = [np.ones_like(e) for e in self.effects]
         self.spread = np.ones_like(self.residual)  # product of the factors of all views of a column
         self.precision = 1.0 / state.hyper.effects.effect
         sizes = state.hyper.effects.sizes
         self.size = np.ones((table.n_rows, 1)) if sizes is None else sizes[:, None]
+
+    def refit(self, v: int, z: np.ndarray, L: np.ndarray = NO_SCORES) -> None:
+        """Fit view v again, whose labels are certain; before that, the scores of its clusters are added to ``L``."""
+        refit_view(
+            self.residual, self.spread, self.weight, self.noise, self.size[:, 0], z, self.columns[v],
+            self.effects[v], self.factors[v], self.precision, PRIOR_ROWS, L,
+        )  # fmt: skip
 
     def take_out(self, v: int, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Remove view v: returns the residuals of its columns without its effects, and their precision per row."""
@@ -88,10 +158,9 @@ def scaled_residuals(
     state = state._replace(Y=state.Y[columns])
     state = without_views(state, ~state.Y.any(axis=0))
     fit = PolishedColumns(table, state)
-    hard = [np.eye(int(z.max()) + 1)[z] for z in state.Z]
     for _ in range(n_iterations):
-        for v, R in enumerate(hard):
-            fit.put_back(v, R, *fit.take_out(v, R))
+        for v, z in enumerate(state.Z):
+            fit.refit(v, z)
         fit.update_noise()
     return np.where(fit.seen, fit.residual / np.sqrt(fit.spread * fit.noise), np.nan)
 
@@ -104,22 +173,19 @@ def label_entropies(table: OverlapTable, state: OverlapState) -> np.ndarray:
         n = np.bincount(z).astype(float)
         L = np.tile(np.log(n), (table.n_rows, 1))
         if fit is not None:
-            hot = np.eye(len(n))[z]
-            raw, inverse = fit.take_out(v, hot)
-            L += fit.score(v, raw, inverse)
-            if v + 1 < state.n_views:
-                fit.put_back(v, hot, raw, inverse)
+            fit.refit(v, z, L)
         if table.combined is not None:
             L += _combination_scores(table, state, v, len(n))
-        L -= L.max(axis=1, keepdims=True)
-        P = np.exp(L)
-        total = P.sum(axis=1)
-        out[v] = np.log(total).sum() - ((P * L).sum(axis=1) / total).sum()
+        out[v] = entropy_of_rows(L)
     return out
 
 
 def join_clusters(table: OverlapTable, state: OverlapState) -> OverlapState:
-    """Merge pairs of clusters while that increases the evidence, in views that have additive columns only."""
+    """Merge pairs of clusters while that increases the score, in views that have additive columns only.
+
+    The score is the evidence plus the entropy of the labels, as in searches. Without the entropy all clusters of a view
+    of few columns, whose labels are uncertain, would be merged.
+    """
     fit = PolishedColumns(table, state)
     Z = list(state.Z)
     prior = DirichletProcess(state.concentration)
@@ -150,11 +216,27 @@ def _joined(X: np.ndarray, z: np.ndarray, prior: Any) -> np.ndarray:
         for p in range(len(j)):
             rest = np.append(np.delete(n, [j[p], k[p]]), n[j[p]] + n[k[p]])
             gain[p] += log_eppf(prior, rest, K - 1) - now
+        tried = np.flatnonzero(gain > 0)
+        if not len(tried):
+            break
+        joined = [canonical(np.where(z == k[p], j[p], z)) for p in tried]
+        gain = gain[tried] + [_entropy(family, X, one) for one in joined] - _entropy(family, X, z)
         best = int(gain.argmax())
         if gain[best] <= 0:
             break
-        z = canonical(np.where(z == k[best], j[best], z))
+        z = joined[best]
     return z
+
+
+def _entropy(family: GaussianDiagonal, X: np.ndarray, z: np.ndarray) -> float:
+    """Entropy of the labels given their clusters, summed over the rows."""
+    K = int(z.max()) + 1
+    S, C = np.zeros((n_stats(family), K)), np.zeros((n_cache(family), K))
+    add_statistics(family, X, z, S)
+    refresh_clusters(family, S, C, K)
+    L = np.tile(np.log(np.bincount(z)), (len(z), 1))
+    score_rows(family, X, np.arange(len(z)), C, L)
+    return float(entropy_of_rows(L))
 
 
 class Polished:

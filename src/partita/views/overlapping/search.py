@@ -33,6 +33,9 @@ from partita.views.overlapping.table import OverlapTable
 
 MIN_MERGE_NMI = 0.3  # mutual information of the labels of two views above which a merge is tried
 MIN_GAIN = 1.0  # of the score, for a change of structure
+# Sum over the pairs of columns of a group below which no birth is tried. Among thousands of pairs some are above the
+# threshold of groups by chance; two columns whose dependence is below this one never pay for the labels of a view.
+MIN_BIRTH_EXCESS = 10.0
 MIN_CLUSTER_SHARE = 0.05  # of the rows; smaller clusters are no sign of a mixed view
 MIN_MIXED_CLUSTERS = 4  # clusters of a view that may mix two others
 MIN_COLUMN_GROWTH = 1.5  # factor by which a view grows before the forward search clusters the rows again
@@ -185,9 +188,12 @@ class OverlapSearch:
         """Add views for groups of columns with dependent residuals; also returns the number of new views."""
         n_born, now = 0, self.score(state)
         R, owner = self.scaled(state)
-        for group in group_columns(screen_columns(R)):
+        dependence = screen_columns(R)
+        for group in group_columns(dependence):
             if state.n_views >= self.max_views or self.is_late():
                 break
+            if dependence[np.ix_(group, group)].sum() < 2.0 * MIN_BIRTH_EXCESS:
+                continue
             z = cluster_rows(R[:, group], self.rng)
             if z.max() == 0:
                 continue
@@ -196,6 +202,8 @@ class OverlapSearch:
             trial = self.table.row_step(trial, self.rng, exact=False, views=new, n_sweeps=2)
             # The memberships in all views are chosen again only for a view that is kept: that takes most of the time.
             trial = self.columns(trial, new)
+            if trial.n_views <= state.n_views:  # no column belongs to the new view
+                continue
             then = self.score(trial)
             if then > now + MIN_GAIN and self.table.combined is None:
                 trial = self.columns(trial)
