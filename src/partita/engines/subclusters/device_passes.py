@@ -15,6 +15,7 @@ from partita.engines.passes.device_rows import DeviceCodes
 from partita.engines.passes.device_scores import log_joints, powered, score_by_parameters, uploaded
 from partita.execution.device import device_of, namespace, to_device, widest
 from partita.execution.device_random import device_uniforms
+from partita.families import Categorical
 from partita.families.registry import Block
 
 
@@ -133,7 +134,7 @@ def divide_copies(blocks: Sequence[Block], common: Any) -> Callable[..., Any]:
 def fused_passes(blocks: Sequence[Block], n_labels: int) -> Any:
     """The fused kernels for these blocks and so many labels, None where they do not apply."""
     (block, *others) = blocks
-    if others or not isinstance(block.data, DeviceCodes):
+    if others or not isinstance(block.data, DeviceCodes) or not isinstance(block.family, Categorical):
         return None
     codes = block.data.values
     if not (type(codes).__module__ == "torch" and codes.is_cuda and "uint8" in str(codes.dtype)):
