@@ -19,7 +19,7 @@ LEAST_ARI = 0.99  # of that of the oracle
 
 
 def run(*, full: bool, repeats: int) -> dict:
-    n_rows = 200_000 if full else 30_000
+    n_rows = 1_000_000 if full else 30_000
     runs = []
     for table in TABLES:
         for method in METHODS:

@@ -84,7 +84,9 @@ def amounts(name, rng, holes):
     if name == "multinomial":
         X = rng.poisson(rng.gamma(0.5, 8.0, size=(N, 5))).astype(float)
         X[:3, 1:4] = 0.0  # rows without a count
-        block = Block(Multinomial.of(np.array([0.5, 1.0, 2.0])), CountVectors.from_dense(X[:, 1:4]), tuple("abc"))
+        block = Block(
+            Multinomial.of(np.array([0.5, 1.0, 2.0])), CountVectors.from_dense(X[:, 1:4]), tuple("abc")
+        )
         counts = dr.DeviceCounts(on(X if holes else X.astype(np.int32)), (1, 2, 3))
         return block, block._replace(data=dr.vectors_of(counts))
     poisson = name == "poisson"

@@ -69,9 +69,7 @@ def amounts(name, z, rng):
     if name == "exponential":
         X = rng.exponential(10.0 ** (level - 1.0))
         block = Block(Exponential(np.ones(8), np.ones(8)), X, columns)
-        return block, block._replace(
-            data=rows_there.DeviceReals(on(X), columns, np.zeros(8), np.ones(8))
-        )
+        return block, block._replace(data=rows_there.DeviceReals(on(X), columns, np.zeros(8), np.ones(8)))
     X = rng.poisson(0.5 * 4.0**level).astype(float)
     there = rows_there.DeviceCounts(on(X), columns)
     if name == "poisson":

@@ -141,8 +141,8 @@ def test_what_a_device_cannot_read_is_said(global_random_seed):
     X = table("multinomial", rng).astype(float)
     model = Mixture("multinomial", inference="vb", n_clusters=3, random_state=0).fit(on(X))
     cases = [
-        (-1.0, "'x2', row 7 .*-1 is negative but the column is 'count'"),
-        (0.5, "'x2', row 7 .*0.5 is not an integer"),
+        (-1.0, r"'x2', row 7 .*-1 is negative but the column is 'count'"),
+        (0.5, r"'x2', row 7 .*0.5 is not an integer"),
         (np.inf, "'x2', row 7 is infinite"),
         (np.nan, "'x2', row 7 is missing, and vectors with missing cells are completed on the host only"),
     ]
@@ -153,7 +153,7 @@ def test_what_a_device_cannot_read_is_said(global_random_seed):
             Mixture("multinomial", inference="vb").fit(on(bad))
         with pytest.raises(ValueError, match=message):
             model.predict(on(bad))
-    with pytest.raises(ValueError, match="'x1', row 3 .*-1 is negative"):
+    with pytest.raises(ValueError, match=r"'x1', row 3 .*-1 is negative"):
         whole = table("multinomial", rng)
         whole[3, 1] = -1
         Mixture("multinomial", inference="vb").fit(on(whole))
@@ -161,11 +161,11 @@ def test_what_a_device_cannot_read_is_said(global_random_seed):
     durations[4, 5] = 0.0
     with pytest.raises(ValueError, match="'x5', row 4: 0 is not positive"):
         Mixture("exponential", inference="vb").fit(on(durations))
-    with pytest.raises(ValueError, match="codes or amounts: .*kinds='count'"):
+    with pytest.raises(ValueError, match=r"codes or amounts: .*kinds='count'"):
         Mixture(inference="vb").fit(on(whole))
     with pytest.raises(ValueError, match="'x0' is declared 'binary' but has 3 distinct values"):
         Mixture("bernoulli", inference="vb").fit(on(np.arange(30).reshape(10, 3) % 9 // 3))
-    with pytest.raises(ValueError, match="VonMisesFisher does not run on a device: .*multinomial"):
+    with pytest.raises(ValueError, match=r"VonMisesFisher does not run on a device: .*multinomial"):
         Mixture("vonmises_fisher", inference="vb").fit(on(rng.normal(size=(30, 3))))
 
 

@@ -98,7 +98,7 @@ def read_device_training(
     _check_blocks(blocks)
     _check_cells(X, blocks, schema)
     blocks = tuple(_informed(block, X, schema, weights) for block in blocks)
-    return Table(schema, [], int(X.shape[0]), weights), _filled(X, blocks, schema), report
+    return Table(schema, [], int(X.shape[0]), weights), _filled(X, blocks, schema, complete=not holes), report
 
 
 def read_device_rows(
@@ -314,7 +314,7 @@ def _scored(data: DeviceReals, block: Block, schema: Schema) -> tuple[DeviceReal
         rest = xp.matmul(T * T, slopes)[:, 0] + constant
         rests.append(rest + of_all * xp.sum(Z * Z, axis=1) if of_all else rest)
     d = signal.n_scores
-    made = DeviceReals(xp.concat(scores, axis=0), tuple(range(d)), np.zeros(d), np.ones(d))
+    made = DeviceReals(xp.concat(scores, axis=0), tuple(range(d)), np.zeros(d), np.ones(d), True, {})
     return made, xp.concat(rests, axis=0)
 
 
@@ -322,16 +322,20 @@ def _scored(data: DeviceReals, block: Block, schema: Schema) -> tuple[DeviceReal
 
 
 def _filled(
-    X: Any, blocks: Sequence[Block], schema: Schema, handle_unknown: str = "missing"
+    X: Any,
+    blocks: Sequence[Block],
+    schema: Schema,
+    handle_unknown: str = "missing",
+    complete: bool = False,
 ) -> tuple[Block, ...]:
-    """The blocks with data on the device."""
+    """The blocks with data on the device; ``complete`` says that no real cell is missing."""
     out = []
     for block in blocks:
         entry, own = entry_of(block.family), _places(block, schema)
         rest = None
         data: Any
         if entry.kind == "real":
-            data = _reals(X, own, schema, entry.raw)
+            data = _reals(X, own, schema, raw=entry.raw, complete=complete)
             if block.signal is not None:
                 data, rest = _scored(data, block, schema)
         elif entry.kind == "count":
@@ -343,12 +347,14 @@ def _filled(
     return tuple(out)
 
 
-def _reals(X: Any, own: Sequence[int], schema: Schema, raw: bool = False) -> DeviceReals:
+def _reals(
+    X: Any, own: Sequence[int], schema: Schema, *, raw: bool = False, complete: bool = False
+) -> DeviceReals:
     """Real columns, standardized unless their family reads them in the user's units."""
     columns = [schema.columns[j] for j in own]
     scaling = [(0.0, 1.0) if raw else (c.center, c.scale) for c in columns]
     centers, scales = np.array(scaling).T
-    return DeviceReals(X, tuple(own), centers, scales)
+    return DeviceReals(X, tuple(own), centers, scales, complete, {})
 
 
 def encode_levels(X: Any, own: Sequence[int], schema: Schema, handle_unknown: str = "missing") -> DeviceCodes:

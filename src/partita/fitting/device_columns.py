@@ -127,7 +127,7 @@ def first_cell(
 ) -> tuple[int, int, float] | None:
     """The first of these columns that has a wrong cell, its first such row and the value there.
 
-    ``is_wrong(namespace, values)`` says it of each cell [row, column]. Whether there is any is asked of the device once.
+    ``is_wrong(namespace, values)`` says it of each cell [row, column]. Whether there is any takes one transfer.
     """
     xp, n_rows, width = namespace(X), int(X.shape[0]), 24 * len(columns)
 
@@ -161,9 +161,7 @@ def refuse_infinite(X: Any, columns: Sequence[int]) -> None:
     found = first_cell(X, columns, lambda xp, values: xp.isinf(values))
     if found is not None:
         j, row, _ = found
-        raise ValueError(
-            f"column 'x{j}', row {row} is infinite: correct the value, or make it NaN (missing)"
-        )
+        raise ValueError(f"column 'x{j}', row {row} is infinite: correct the value, or make it NaN (missing)")
 
 
 def refuse_no_counts(X: Any, columns: Sequence[int]) -> None:

@@ -40,12 +40,17 @@ class DeviceCodes(NamedTuple):
 
 
 class DeviceReals(NamedTuple):
-    """Real columns in the user's units: ``columns`` of ``values[row, column]``; NaN is missing."""
+    """Real columns in the user's units: ``columns`` of ``values[row, column]``; NaN is missing.
+
+    ``complete`` says that no cell is known to be missing. ``kept`` holds what is uploaded once for all passes.
+    """
 
     values: Any
     columns: tuple[int, ...]
     center: np.ndarray
     scale: np.ndarray
+    complete: bool = False
+    kept: dict[Any, Any] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -100,16 +105,19 @@ def features(lik: Any, data: Any, lo: int, hi: int) -> Any:
 def _(lik, data, lo, hi):
     xp = namespace(data.values)
     rows = data.values[:, lo:hi]
-    if "layout" not in data.kept:  # computed once for all chunks
-        column = np.repeat(np.arange(len(lik.alpha)), np.diff(lik.offsets))
-        level = np.concatenate([np.arange(-1, v) for v in lik.n_levels])[:, None]
-        # a byte cannot hold -1, but -1 occurs only at the heads of columns, which are replaced below
-        levels = to_device(np.maximum(level, 0), rows, rows.dtype)
-        data.kept["layout"] = to_device(column, rows, xp.int64), levels, to_device(level < 0, rows)
-    column, levels, heads = data.kept["layout"]
+    column, levels, heads = _kept(data, "layout", lambda: _layout(lik, rows))
     wide = xp.take(rows, column, axis=0)
     seen = wide != xp.asarray(_missing(data), dtype=rows.dtype, device=device_of(rows))
     return xp.permute_dims(xp.astype(xp.where(heads, seen, wide == levels), xp.float32), (1, 0))
+
+
+def _layout(lik: Categorical, rows: Any) -> tuple[Any, Any, Any]:
+    """Column and level of each statistic, and whether it counts all observed cells."""
+    column = np.repeat(np.arange(len(lik.alpha)), np.diff(lik.offsets))
+    level = np.concatenate([np.arange(-1, v) for v in lik.n_levels])[:, None]
+    # a byte cannot hold -1, but -1 occurs only at the heads of columns, which are replaced
+    levels = to_device(np.maximum(level, 0), rows, rows.dtype)
+    return to_device(column, rows, namespace(rows).int64), levels, to_device(level < 0, rows)
 
 
 @features.register(GaussianDiagonal)
@@ -124,7 +132,7 @@ def _(lik, data, lo, hi):
 @features.register(GaussianFull)
 def _(lik, data, lo, hi):
     xp, X = namespace(data.values), standardized(data, lo, hi)
-    a, b = (to_device(index, X, xp.int64) for index in np.tril_indices(len(lik.m)))
+    a, b = _kept(data, "pairs", lambda: [to_device(i, X, xp.int64) for i in np.tril_indices(len(lik.m))])
     products = xp.take(X, a, axis=1) * xp.take(X, b, axis=1)
     return xp.concat([xp.ones((hi - lo, 1), dtype=X.dtype, device=device_of(X)), X, products], axis=1)
 
@@ -134,8 +142,9 @@ def _(lik, data, lo, hi):
     """Whether a cell is 0, whether it is 1."""
     xp = namespace(data.values)
     rows = xp.permute_dims(data.values[:, lo:hi], (1, 0))
-    levels = [rows == xp.asarray(level, dtype=rows.dtype, device=device_of(rows)) for level in (0, 1)]
-    return xp.reshape(xp.astype(xp.stack(levels, axis=2), xp.float32), (hi - lo, 2 * rows.shape[1]))
+    return xp.reshape(
+        xp.astype(xp.stack([rows == 0, rows == 1], axis=2), xp.float32), (hi - lo, 2 * rows.shape[1])
+    )
 
 
 @features.register(Exponential)
@@ -187,6 +196,20 @@ def _own_columns(data: Any, lo: int, hi: int) -> Any:
     return xp.take(rows, to_device(np.array(data.columns), rows, xp.int64), axis=1)
 
 
+def is_complete(data: Any) -> bool:
+    """Whether every cell of these rows is known to be observed."""
+    return isinstance(data, DeviceVectors) or (isinstance(data, DeviceReals) and data.complete)
+
+
+def _kept(data: Any, name: str, make: Callable[[], Any]) -> Any:
+    """What is computed once for all passes over these data, and over their parts."""
+    if data.kept is None:
+        return make()
+    if name not in data.kept:
+        data.kept[name] = make()
+    return data.kept[name]
+
+
 def _missing(data: DeviceCodes) -> int:
     return 255 if "uint8" in str(data.values.dtype) else -1
 
@@ -194,7 +217,11 @@ def _missing(data: DeviceCodes) -> int:
 def standardized(data: DeviceReals, lo: int, hi: int) -> Any:
     """Rows lo to hi in units of the deviation of their columns, in the best precision of the device."""
     rows = amounts(data, lo, hi)
-    center, scale = (to_device(values[None, :], rows, rows.dtype) for values in (data.center, data.scale))
+    center, scale = _kept(
+        data,
+        "scaling",
+        lambda: [to_device(own[None, :], rows, rows.dtype) for own in (data.center, data.scale)],
+    )
     return (rows - center) / scale
 
 
@@ -217,7 +244,8 @@ def rows_of_part(data: Any, part: Part) -> Any:
     xp, values = namespace(data.values), data.values
     places = xp.arange(part.count(data.n_rows), dtype=xp.int64, device=device_of(values))
     if isinstance(data, DeviceCodes):
-        return DeviceCodes(xp.take(values, part.rows(places), axis=1), {})
+        layout = {name: own for name, own in data.kept.items() if name == "layout"}
+        return DeviceCodes(xp.take(values, part.rows(places), axis=1), layout)
     data = data._replace(values=xp.take(values, part.rows(places), axis=0))
     if isinstance(data, DeviceVectors):
         return data._replace(coefficients=xp.take(data.coefficients, part.rows(places), axis=0))

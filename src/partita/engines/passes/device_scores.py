@@ -69,7 +69,7 @@ def predictive_cache(lik: Any, S: np.ndarray) -> np.ndarray:
 
 @singledispatch
 def predictive_table(lik: Any, C: np.ndarray) -> Any:
-    """What a device needs of a predictive cache: the matrix that T is multiplied by, or what :func:`_integrated` reads."""
+    """What a device needs of a predictive cache: the matrix that T is multiplied by, or what `_integrated` reads."""
     raise TypeError(f"{type(lik).__name__} does not run on a device")
 
 
@@ -133,14 +133,17 @@ def powered(lik: Any, theta: np.ndarray) -> np.ndarray:
     return np.maximum(theta, MIN_LOG_PROBABILITY)
 
 
+def precision(block: Block) -> Any:
+    """The type of the statistics of the rows of a block: codes are counted in single precision."""
+    values = block.data.values
+    return namespace(values).float32 if isinstance(block.data, DeviceCodes) else widest(values)
+
+
 def uploaded(scores: Scores) -> list[Any]:
     """Log weights and tables on the device, each in the precision of the data that it is combined with."""
     first = scores.blocks[0].data.values
     xp = namespace(first)
-    kinds = [
-        xp.float32 if isinstance(block.data, DeviceCodes) else widest(block.data.values)
-        for block in scores.blocks
-    ]
+    kinds = [precision(block) for block in scores.blocks]
     common = next((kind for kind in kinds if kind != xp.float32), xp.float32)
     made: list[Any] = [to_device(np.maximum(scores.log_weights, MIN_LOG_PROBABILITY)[None, :], first, common)]
     for kind, table in zip(kinds, scores.tables, strict=True):

@@ -99,6 +99,11 @@ class Residence(Protocol):
         None leaves a block out; at least one block is not left out.
         """
 
+    def total_observed(
+        self, blocks: Sequence[Any], values: Sequence[np.ndarray | None], weights: np.ndarray
+    ) -> float:
+        """The weighted sum of :meth:`sum_observed` over the rows."""
+
 
 def residence_of(blocks: Sequence[Any]) -> Residence:
     """Where the data of these blocks are."""
