@@ -16,10 +16,11 @@ TABLES = ("gaussian", "categorical")
 N_COLUMNS, N_CLUSTERS, N_LEVELS = 20, 20, 10
 ONE_CHAIN = {"n_chains": 1, "burn_in": 20, "n_draws": 10}
 LEAST_ARI = 0.99  # of that of the oracle
+MOST_MB = 6000  # peak memory of a fit, the table included
 
 
 def run(*, full: bool, repeats: int) -> dict:
-    n_rows = 200_000 if full else 30_000
+    n_rows = 1_000_000 if full else 30_000
     runs = []
     for table in TABLES:
         for method in METHODS:
@@ -37,6 +38,7 @@ def run(*, full: bool, repeats: int) -> dict:
         "and the planted labels as well as the oracle (0.99)": all(
             one["ari"] >= LEAST_ARI * one["ari_oracle"] for one in ours
         ),
+        "every fit takes less than 6 GB": all(one["peak_mb"] < MOST_MB for one in runs),
     }
     size = {"n_rows": n_rows, "n_columns": N_COLUMNS, "n_clusters": N_CLUSTERS, "n_levels": N_LEVELS}
     summary = {table: {one["method"]: one for one in runs if one["table"] == table} for table in TABLES}

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
 
 from partita.engines.climb.seeding import label_statistics
 from partita.engines.passes import device_rows as dr
 from partita.engines.passes import device_scores as ds
+from partita.engines.passes.device_special import log_gamma
 from partita.engines.passes.rows import (
     Parameters,
     assign_rows,
@@ -20,11 +22,25 @@ from partita.engines.passes.rows import (
 )
 from partita.execution import Part, device, executors, row_chunks
 from partita.execution.label_rows import label_sizes, labels_with_weight, rows_of_ranks
-from partita.families import Block, Categorical, GaussianDiagonal, GaussianFull
+from partita.families import (
+    Bernoulli,
+    Block,
+    Categorical,
+    Counts,
+    CountVectors,
+    Exponential,
+    GaussianDiagonal,
+    GaussianFull,
+    Multinomial,
+    Poisson,
+    take,
+)
 from partita.families.contract import expect
 
 xp = pytest.importorskip("array_api_strict", reason="array-api-strict plays the device")
 N, K = 300, 4
+NAMES = ["categorical", "gaussian", "gaussian_full", "bernoulli", "poisson", "multinomial", "exponential"]
+IN_SINGLE = ("categorical", "bernoulli")  # one-hot rows are multiplied in single precision
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +63,13 @@ def pair(name, rng, holes=True):
             Block(family, codes, tuple("abc")),
             Block(family, dr.DeviceCodes(on(bytes_.T.copy()), {}), tuple("abc")),
         )
+    if name == "bernoulli":
+        codes = rng.integers(-1 if holes else 0, 2, size=(N, 3)).astype(np.int32)
+        block = Block(Bernoulli(np.array([0.5, 2.0, 1.0]), np.array([1.5, 0.4, 1.0])), codes, tuple("abc"))
+        bytes_ = np.where(codes < 0, 255, codes).astype(np.uint8)
+        return block, block._replace(data=dr.DeviceCodes(on(bytes_.T.copy()), {}))
+    if name in ("poisson", "multinomial", "exponential"):
+        return amounts(name, rng, holes)
     X = rng.normal(size=(N, 3)) * [1.0, 2.0, 5.0] + [0.0, 10.0, -3.0]
     if name == "gaussian":
         X[rng.random((N, 3)) < 0.1] = np.nan
@@ -54,6 +77,29 @@ def pair(name, rng, holes=True):
     family = GaussianDiagonal.default(3) if name == "gaussian" else GaussianFull.default(3)
     data = dr.DeviceReals(on(X), (0, 1, 2), center, scale)
     return Block(family, (X - center) / scale, tuple("xyz")), Block(family, data, tuple("xyz"))
+
+
+def amounts(name, rng, holes):
+    """Counts and durations in memory and on a device, of which some columns are not modeled."""
+    if name == "multinomial":
+        X = rng.poisson(rng.gamma(0.5, 8.0, size=(N, 5))).astype(float)
+        X[:3, 1:4] = 0.0  # rows without a count
+        block = Block(
+            Multinomial.of(np.array([0.5, 1.0, 2.0])), CountVectors.from_dense(X[:, 1:4]), tuple("abc")
+        )
+        counts = dr.DeviceCounts(on(X if holes else X.astype(np.int32)), (1, 2, 3))
+        return block, block._replace(data=dr.vectors_of(counts))
+    poisson = name == "poisson"
+    X = rng.poisson(rng.gamma(0.5, 8.0, size=(N, 3))) * 1.0 if poisson else rng.exponential(3.0, size=(N, 3))
+    if holes:
+        X[rng.random((N, 3)) < 0.1] = np.nan
+    prior = np.array([1.3, 0.8]), np.array([0.7, 0.2])
+    own = np.ascontiguousarray(X[:, [2, 0]])
+    if poisson:
+        block = Block(Poisson(*prior), Counts(own, np.ones(N)), tuple("xy"))
+        return block, block._replace(data=dr.DeviceCounts(on(X), (2, 0)))
+    data = dr.DeviceReals(on(X), (2, 0), np.zeros(2), np.ones(2))
+    return Block(Exponential(*prior), own, tuple("xy")), Block(Exponential(*prior), data, tuple("xy"))
 
 
 def start(block, rng):
@@ -67,7 +113,7 @@ def start(block, rng):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_pass_gives_the_same_statistics(name, weighted, global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     here, there = pair(name, rng)
@@ -75,14 +121,14 @@ def test_a_pass_gives_the_same_statistics(name, weighted, global_random_seed):
     _, _, at = start(here, rng)
     want = collect([here], weights, at)
     found = collect([there], weights, at)
-    tolerance = 1e-6 if name == "categorical" else 1e-12  # one-hot rows are multiplied in single precision
+    tolerance = 1e-6 if name in IN_SINGLE else 1e-12
     np.testing.assert_allclose(found.n, want.n, rtol=tolerance)
     np.testing.assert_allclose(found.S[0], want.S[0], rtol=tolerance, atol=tolerance * N)
     assert found.log_likelihood == pytest.approx(want.log_likelihood, rel=tolerance)
     assert found.entropy == pytest.approx(want.entropy, rel=10 * tolerance)
 
 
-@pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
+@pytest.mark.parametrize("name", NAMES)
 def test_rows_are_scored_by_parameters_and_by_data(name, global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     here, there = pair(name, rng)
@@ -110,7 +156,7 @@ def test_rows_are_scored_by_parameters_and_by_data(name, global_random_seed):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
+@pytest.mark.parametrize("name", NAMES)
 def test_one_pass_gives_labels_and_sums(name, weighted, global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     here, there = pair(name, rng)
@@ -131,7 +177,7 @@ def test_one_pass_gives_labels_and_sums(name, weighted, global_random_seed):
     np.testing.assert_allclose(shares[0], shares[1], atol=1e-3 * (K + 1))
 
 
-@pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
+@pytest.mark.parametrize("name", NAMES)
 def test_labels_are_counted_and_rows_fetched(name, global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     here, there = pair(name, rng)
@@ -143,11 +189,18 @@ def test_labels_are_counted_and_rows_fetched(name, global_random_seed):
     np.testing.assert_allclose(found.S[0], want.S[0], atol=1e-10)
     rows = np.array([5, 2, 2, 299])
     held, at = rows_in_memory([there], rows)
-    np.testing.assert_allclose(held[0].data[at], here.data[rows], atol=1e-12)
+    pairs = zip(leaves(take(held[0].data, at)), leaves(take(here.data, rows)), strict=True)
+    for found, want in pairs:
+        np.testing.assert_allclose(found, want, atol=1e-12)
+
+
+def leaves(data):
+    """The arrays of the data of a block."""
+    return data if isinstance(data, tuple) else (data,)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["categorical", "gaussian", "gaussian_full"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_part_has_the_rows_of_the_host(name, weighted, monkeypatch, global_random_seed):
     """Chunks of eight rows: 38 of them, of which the last has four."""
     monkeypatch.setattr(executors, "CHUNK_ROWS", 8)
@@ -156,7 +209,7 @@ def test_a_part_has_the_rows_of_the_host(name, weighted, monkeypatch, global_ran
     here, there = pair(name, rng)
     weights = rng.integers(0, 3, N).astype(float) if weighted else np.ones(N)
     _, _, at = start(here, rng)
-    tolerance = 1e-6 if name == "categorical" else 1e-12
+    tolerance = 1e-6 if name in IN_SINGLE else 1e-12
     sizes = []
     for part in [Part(number, 5) for number in range(5)]:
         rows = part.rows(np.arange(part.count(N)))
@@ -225,3 +278,11 @@ def test_log_joints_match_in_memory(global_random_seed):
     L = ds.log_joints(scorer, [dr.features(there.family, there.data, 0, N)], ds.uploaded(scorer))
     want = log_joint_rows([here], at, np.arange(N))
     np.testing.assert_allclose(device.to_host(L), want, rtol=1e-5)
+
+
+def test_log_gamma_is_that_of_scipy(rng):
+    x = np.concatenate([rng.uniform(1e-4, 20.0, 1000), np.arange(1.0, 60.0), 10.0 ** rng.uniform(1, 15, 200)])
+    found = device.to_host(log_gamma(on(x)))
+    np.testing.assert_allclose(found, gammaln(x), rtol=2e-15, atol=1e-14)
+    single = device.to_host(log_gamma(on(x.astype(np.float32))))
+    np.testing.assert_allclose(single, gammaln(x), rtol=1e-5, atol=1e-4)

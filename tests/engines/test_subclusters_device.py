@@ -3,11 +3,27 @@
 import numpy as np
 import pytest
 
+from partita.engines.climb.seeding import label_statistics
 from partita.engines.passes import device_rows as rows_there
 from partita.engines.subclusters import moves, sampler
 from partita.execution import device
 from partita.execution.device_random import device_uniforms
-from partita.families import Block, Categorical, GaussianDiagonal, GaussianFull
+from partita.families import (
+    FAMILIES,
+    Bernoulli,
+    Block,
+    Categorical,
+    Counts,
+    CountVectors,
+    Exponential,
+    GaussianDiagonal,
+    GaussianFull,
+    Multinomial,
+    Poisson,
+)
+from partita.families import n_rows as n_rows_of
+from partita.families.contract import draw
+from partita.families.rows import project_rows
 from partita.labels import canonical
 from partita.partitions import DirichletProcess, bind
 from partita.testing import enumerate_partitions
@@ -34,10 +50,33 @@ def pair(name, rng):
         )
         block = Block(Categorical.default([3] * 8), codes.astype(np.int32), tuple(range(8)))
         return block, block._replace(data=rows_there.DeviceCodes(on(codes.T.astype(np.uint8).copy()), {}))
+    if name in ("multinomial", "poisson", "exponential", "bernoulli"):
+        return amounts(name, z, rng)
     X = 9.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])[z] + rng.normal(size=(N, 2))
     family = (GaussianDiagonal if name == "gaussian" else GaussianFull).default(2)
     block = Block(family, X, ("x", "y"))
     return block, block._replace(data=rows_there.DeviceReals(on(X), (0, 1), np.zeros(2), np.ones(2)))
+
+
+def amounts(name, z, rng):
+    """Counts, durations and answers, each column about a level that depends on the group."""
+    level = (z[:, None] + np.arange(8)) % 4
+    if name == "bernoulli":
+        codes = (rng.random((N, 8)) < 0.1 + 0.8 * (level > 1)).astype(np.int32)
+        block = Block(Bernoulli.default(8), codes, tuple(range(8)))
+        return block, block._replace(data=rows_there.DeviceCodes(on(codes.T.astype(np.uint8).copy()), {}))
+    columns = tuple(range(8))
+    if name == "exponential":
+        X = rng.exponential(10.0 ** (level - 1.0))
+        block = Block(Exponential(np.ones(8), np.ones(8)), X, columns)
+        return block, block._replace(data=rows_there.DeviceReals(on(X), columns, np.zeros(8), np.ones(8)))
+    X = rng.poisson(0.5 * 4.0**level).astype(float)
+    there = rows_there.DeviceCounts(on(X), columns)
+    if name == "poisson":
+        block = Block(Poisson(np.ones(8), np.full(8, 0.1)), Counts(X, np.ones(N)), columns)
+        return block, block._replace(data=there)
+    block = Block(Multinomial.default(8), CountVectors.from_dense(X), columns)
+    return block, block._replace(data=rows_there.vectors_of(there))
 
 
 @pytest.mark.parametrize("lo, hi", [(0, 7), (3, 4), (5, 130)])
@@ -47,7 +86,9 @@ def test_random_numbers_are_those_of_the_host(lo, hi, global_random_seed):
     np.testing.assert_array_equal(device.to_host(found), moves.uniforms(key, 5, 1003, lo, hi))
 
 
-@pytest.mark.parametrize("name", ["gaussian", "gaussian_full"])
+@pytest.mark.parametrize(
+    "name", ["gaussian", "gaussian_full", "multinomial", "poisson", "exponential", "bernoulli"]
+)
 def test_chains_have_the_labels_of_the_host(name, global_random_seed):
     here, there = pair(name, np.random.default_rng(global_random_seed))
     prior = bind(DirichletProcess(1.0), N)
@@ -67,6 +108,20 @@ def test_chains_have_the_labels_of_the_host(name, global_random_seed):
         )
         accepted += one.moves.splits_accepted
     assert accepted
+
+
+def test_log_likelihoods_are_linear_in_parameters(rng):
+    """The log odds of two sub-clusters are read off the difference of their parameters."""
+    for entry in FAMILIES.values():
+        for lik, data in entry.examples(rng):
+            n = n_rows_of(data)
+            S = label_statistics([Block(lik, data, ())], np.ones(n), np.arange(n) % 2, 2).S[0]
+            both = np.ascontiguousarray(draw(lik, S, rng))
+            apart = np.ascontiguousarray(both[:, :1] - both[:, 1:])
+            L = [np.zeros((n, theta.shape[1])) for theta in (both, apart)]
+            for theta, out in zip((both, apart), L, strict=True):
+                project_rows(lik, data, np.arange(n), theta, out)
+            np.testing.assert_allclose(L[1][:, 0], L[0][:, 0] - L[0][:, 1], atol=1e-9, err_msg=entry.name)
 
 
 def test_passes_over_categories_have_the_labels_of_the_host(global_random_seed):

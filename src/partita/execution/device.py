@@ -6,7 +6,7 @@ functions through ``array_api_compat``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,23 @@ def to_host(X: Any) -> np.ndarray:
     import array_api_compat
 
     return np.asarray(array_api_compat.to_device(X, "cpu")) if _knows_cpu(X) else np.from_dlpack(X)
+
+
+def sums_to_host(parts: Sequence[Any]) -> list[np.ndarray]:
+    """Small arrays of one device as numpy arrays in double precision, in one transfer, for which to wait.
+
+    Examples
+    --------
+    >>> sums_to_host([np.float64(2.0), np.ones((2, 1), np.float32)])
+    [array(2.), array([[1.],
+           [1.]])]
+    """
+    if len(parts) == 1:
+        return [to_host(parts[0]).astype(np.float64)]
+    xp = namespace(*parts)
+    flat = to_host(xp.concat([xp.reshape(part, (-1,)) for part in parts], axis=0)).astype(np.float64)
+    ends = np.cumsum([int(np.prod(part.shape)) for part in parts])[:-1]
+    return [own.reshape(part.shape) for own, part in zip(np.split(flat, ends), parts, strict=True)]
 
 
 def as_given(values: Any, X: Any) -> Any:

@@ -210,7 +210,7 @@ def _(lik, d, theta, x, L, j):
     if seen > 0:
         constant += math.lgamma(seen + 1.0)
         for k in range(L.shape[1]):
-            L[j, k] += constant
+            L[j, k] += constant * theta[1, k]
         if any_hidden:
             for k in range(L.shape[1]):
                 visible = 1.0

@@ -150,7 +150,7 @@ def _(lik, d, theta, x, L, j):
     if not math.isnan(count):
         constant = count * math.log(exposure) - math.lgamma(count + 1.0)
         for k in range(L.shape[1]):
-            L[j, k] += exposure * theta[0, k] + constant
+            L[j, k] += exposure * theta[0, k] + constant * theta[2, k]
         if count > 0:  # the log of a rate of zero is -inf and must not be multiplied by a count of zero
             for k in range(L.shape[1]):
                 L[j, k] += count * theta[1, k]

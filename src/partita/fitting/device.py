@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from partita.engines.passes.device_rows import DeviceCodes, DeviceReals, fetch_rows, standardized
+from partita.engines.passes.device_rows import (
+    DeviceCodes,
+    DeviceCounts,
+    DeviceReals,
+    fetch_rows,
+    standardized,
+    vectors_of,
+)
 from partita.estimator import FitReport
 from partita.execution.device import (
     device_of,
@@ -23,12 +30,20 @@ from partita.execution.device import (
     widest,
 )
 from partita.execution.weights import are_ones, count_positive, total_weight, unit_weights
-from partita.families import Block, GaussianFull, Signal, entry_of, family_entry
+from partita.families import Block, Exponential, Poisson, Signal, entry_of, family_entry
 from partita.families.factors import SignalMoments, sampled_positions
 from partita.fitting.contract import Settings
-from partita.fitting.device_columns import learn_levels, learn_ranges, learn_reals
+from partita.fitting.device_columns import (
+    learn_levels,
+    learn_ranges,
+    learn_reals,
+    learn_totals,
+    refuse_holes,
+    refuse_no_counts,
+    refuse_no_durations,
+)
 from partita.fitting.engines import ENGINES, names_of
-from partita.fitting.families import Plan, assemble, table_of_schema
+from partita.fitting.families import Plan, assemble, informed, table_of_schema
 from partita.fitting.real_columns import (
     allowed_steps,
     describe_steps,
@@ -39,7 +54,16 @@ from partita.fitting.real_columns import (
 from partita.table import ColumnSchema, Schema, Table, check_weights, read_table
 from partita.table.kinds import resolve_kinds
 
-FAMILIES = ("categorical", "gaussian", "gaussian_full")
+FAMILIES = (
+    "categorical",
+    "gaussian",
+    "gaussian_full",
+    "bernoulli",
+    "poisson",
+    "multinomial",
+    "exponential",
+)
+KINDS = ("real", "count", "binary", "categorical")
 MAX_BYTE_LEVELS = 254
 ON_DEVICE = (
     "the table is on a device, so complete real columns are searched for the principal directions that matter, but "
@@ -71,18 +95,10 @@ def read_device_training(
         plan = plan.with_real(chosen)
     blocks = assemble(table_of_schema(schema, None), plan, None)
     blocks = tuple(found[0] if found and entry_of(b.family).kind == "real" else b for b in blocks)
-    for block in blocks:
-        if entry_of(block.family).name not in FAMILIES:
-            raise ValueError(
-                f"{type(block.family).__name__} does not run on a device: {', '.join(FAMILIES)} do; move the table to "
-                "the host for others"
-            )
-        if isinstance(block.family, GaussianFull) and holes:
-            raise ValueError(
-                "vectors with missing cells are completed on the host only: use family='gaussian' on the device, or "
-                "move the table to the host"
-            )
-    return Table(schema, [], int(X.shape[0]), weights), _filled(X, blocks, schema), report
+    _check_blocks(blocks)
+    _check_cells(X, blocks, schema)
+    blocks = tuple(_informed(block, X, schema, weights) for block in blocks)
+    return Table(schema, [], int(X.shape[0]), weights), _filled(X, blocks, schema, complete=not holes), report
 
 
 def read_device_rows(
@@ -92,6 +108,8 @@ def read_device_rows(
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions: a table has rows and columns")
     schema.check_features([f"x{j}" for j in range(X.shape[1])], False, name)
+    _check_blocks(blocks)
+    _check_cells(X, blocks, schema, counts=True)
     return _filled(X, blocks, schema, handle_unknown)
 
 
@@ -125,6 +143,46 @@ def _check_shape(X: Any) -> None:
         )
 
 
+def _check_blocks(blocks: Sequence[Block]) -> None:
+    for block in blocks:
+        if entry_of(block.family).name not in FAMILIES:
+            raise ValueError(
+                f"{type(block.family).__name__} does not run on a device: {', '.join(FAMILIES)} do; move the table to "
+                "the host for others"
+            )
+        if block.coding is not None:
+            raise ValueError(
+                f"the values of column {block.columns[0]!r} are coded before they are modeled (lumps, powers, "
+                "directions or standardize=False), which is done on the host only: move the table there"
+            )
+
+
+def _check_cells(X: Any, blocks: Sequence[Block], schema: Schema, counts: bool = False) -> None:
+    """Refuse cells that a family cannot read, ``counts`` also those of columns of counts, of new rows."""
+    for block in blocks:
+        entry, own = entry_of(block.family), _places(block, schema)
+        if counts and entry.kind == "count":
+            refuse_no_counts(X, own)
+        if isinstance(block.family, Exponential):
+            refuse_no_durations(X, own)
+        if entry.vector or block.signal is not None:
+            refuse_holes(X, own)
+
+
+def _places(block: Block, schema: Schema) -> list[int]:
+    """The columns of the table that a block reads."""
+    place = {name: j for j, name in enumerate(schema.names)}
+    return [place[name] for name in block.columns]
+
+
+def _informed(block: Block, X: Any, schema: Schema, weights: np.ndarray) -> Block:
+    """The block with the prior that sums over its columns imply."""
+    if not isinstance(block.family, (Poisson, Exponential)):
+        return block
+    counted, within, _ = learn_totals(X, _places(block, schema), weights)
+    return block._replace(family=informed(block.family, counted, within))
+
+
 # ---- schema ----------------------------------------------------------------------------------------------------------
 
 
@@ -138,24 +196,29 @@ def _learn(X: Any, kinds: Any, weights: np.ndarray) -> tuple[Schema, bool]:
         if kind is None:
             raise ValueError(
                 f"column {name!r} on the device holds whole numbers, which may be codes or amounts: say which with "
-                "family='categorical' or kinds='real'"
+                "family='categorical', kinds='real' or kinds='count'"
             )
-        if kind not in ("ignore", "real", "categorical", "binary"):
+        if kind != "ignore" and kind not in KINDS:
+            known = ", ".join(map(repr, KINDS))
             raise ValueError(
-                f"column {name!r} is declared {kind!r}, which does not run on a device: 'real' and 'categorical' do"
+                f"column {name!r} is declared {kind!r}, which does not run on a device: {known} do; declare it so, or "
+                "move the table to the host"
             )
     real = [j for j, kind in enumerate(asked) if kind == "real"]
     learned = learn_reals(X, real, weights) if real else []
     about = dict(zip(real, learned, strict=True))
-    ranges = learn_ranges(X)
+    refuse_no_counts(X, [j for j, kind in enumerate(asked) if kind == "count"])
+    ranges = learn_ranges(X) if {"categorical", "binary"} & set(asked) else None
     columns = []
     for j, (name, kind) in enumerate(zip(names, asked, strict=True)):
         if kind == "ignore":
             columns.append(ColumnSchema(name, "ignore"))
         elif kind == "real":
             columns.append(ColumnSchema(name, "real", center=about[j].center, scale=about[j].scale))
+        elif kind == "count":
+            columns.append(ColumnSchema(name, "count"))
         else:
-            columns.append(_learn_levels(X, j, name, ranges))
+            columns.append(_learn_levels(X, j, name, ranges, kind=str(kind)))
     return Schema(tuple(columns)), any(own.has_holes for own in learned)
 
 
@@ -167,14 +230,19 @@ def learn_categories(X: Any, missing: int) -> tuple[ColumnSchema, ...]:
 
 
 def _learn_levels(
-    X: Any, j: int, name: str, ranges: np.ndarray | None, missing: int | None = None
+    X: Any,
+    j: int,
+    name: str,
+    ranges: np.ndarray | None,
+    missing: int | None = None,
+    kind: str = "categorical",
 ) -> ColumnSchema:
     """The levels that a table in memory with these distinct values has, without the value that means missing."""
     found = learn_levels(X, j, None if ranges is None else ranges[:, j])
     found = found if missing is None else found[found != missing]
     if not len(found):
         raise ValueError(f"column {name!r} has no observed cell: leave it out")
-    return read_table({name: found}, {name: "categorical"}).schema.columns[0]
+    return read_table({name: found}, {name: kind}).schema.columns[0]
 
 
 # ---- the signal of real columns --------------------------------------------------------------------------------------
@@ -246,7 +314,7 @@ def _scored(data: DeviceReals, block: Block, schema: Schema) -> tuple[DeviceReal
         rest = xp.matmul(T * T, slopes)[:, 0] + constant
         rests.append(rest + of_all * xp.sum(Z * Z, axis=1) if of_all else rest)
     d = signal.n_scores
-    made = DeviceReals(xp.concat(scores, axis=0), tuple(range(d)), np.zeros(d), np.ones(d))
+    made = DeviceReals(xp.concat(scores, axis=0), tuple(range(d)), np.zeros(d), np.ones(d), True, {})
     return made, xp.concat(rests, axis=0)
 
 
@@ -254,28 +322,39 @@ def _scored(data: DeviceReals, block: Block, schema: Schema) -> tuple[DeviceReal
 
 
 def _filled(
-    X: Any, blocks: Sequence[Block], schema: Schema, handle_unknown: str = "missing"
+    X: Any,
+    blocks: Sequence[Block],
+    schema: Schema,
+    handle_unknown: str = "missing",
+    complete: bool = False,
 ) -> tuple[Block, ...]:
-    """The blocks with data on the device."""
-    place = {name: j for j, name in enumerate(schema.names)}
+    """The blocks with data on the device; ``complete`` says that no real cell is missing."""
     out = []
     for block in blocks:
-        own = [place[name] for name in block.columns]
+        entry, own = entry_of(block.family), _places(block, schema)
         rest = None
-        if entry_of(block.family).kind == "real":
-            data: Any = _reals(X, own, schema)
+        data: Any
+        if entry.kind == "real":
+            data = _reals(X, own, schema, raw=entry.raw, complete=complete)
             if block.signal is not None:
                 data, rest = _scored(data, block, schema)
+        elif entry.kind == "count":
+            data = DeviceCounts(X, tuple(own))
+            data = vectors_of(data) if entry.vector else data
         else:
             data = encode_levels(X, own, schema, handle_unknown)
         out.append(Block(block.family, data, block.columns, block.signal, rest))
     return tuple(out)
 
 
-def _reals(X: Any, own: Sequence[int], schema: Schema) -> DeviceReals:
+def _reals(
+    X: Any, own: Sequence[int], schema: Schema, *, raw: bool = False, complete: bool = False
+) -> DeviceReals:
+    """Real columns, standardized unless their family reads them in the user's units."""
     columns = [schema.columns[j] for j in own]
-    centers, scales = np.array([(c.center, c.scale) for c in columns]).T
-    return DeviceReals(X, tuple(own), centers, scales)
+    scaling = [(0.0, 1.0) if raw else (c.center, c.scale) for c in columns]
+    centers, scales = np.array(scaling).T
+    return DeviceReals(X, tuple(own), centers, scales, complete, {})
 
 
 def encode_levels(X: Any, own: Sequence[int], schema: Schema, handle_unknown: str = "missing") -> DeviceCodes:

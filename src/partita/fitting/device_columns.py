@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,14 +51,11 @@ def learn_reals(X: Any, columns: Sequence[int], weights: np.ndarray) -> list[Rea
     Values are scaled by an exact power of two to about 1, so that squares neither overflow nor underflow.
     """
     xp, kind = namespace(X), widest(X)
-    own = to_device(np.array(columns), X, xp.int64)
-    everyone = list(columns) == list(range(X.shape[1]))
     unit = are_ones(weights)
 
     def chunk(lo: int, hi: int) -> tuple[Any, Any, Any]:
         """Values and their weights, both 0 where a cell does not count, and whether it is observed."""
-        rows = X[lo:hi, ...] if everyone else xp.take(X[lo:hi, ...], own, axis=1)
-        values = xp.astype(rows, kind)
+        values = xp.astype(_columns_of(X, columns, lo, hi), kind)
         seen = ~xp.isnan(values)
         w = xp.astype(seen, kind)
         if not unit:
@@ -66,7 +63,7 @@ def learn_reals(X: Any, columns: Sequence[int], weights: np.ndarray) -> list[Rea
         return xp.where(w > 0, values, xp.zeros_like(values)), w, seen
 
     n_rows, width = int(X.shape[0]), 40 * len(columns)
-    _refuse_infinite(X, columns)
+    refuse_infinite(X, columns)
     infinity = xp.asarray(xp.inf, dtype=kind, device=device_of(X))
 
     def extent(lo: int, hi: int) -> Any:
@@ -105,15 +102,107 @@ def learn_reals(X: Any, columns: Sequence[int], weights: np.ndarray) -> list[Rea
     return found
 
 
-def _refuse_infinite(X: Any, columns: Sequence[int]) -> None:
-    """Name the first infinite cell."""
+def learn_totals(X: Any, columns: Sequence[int], weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """The weighted sum and the weight of the observed cells of each column, and whether any cell is missing."""
+    xp, kind = namespace(X), widest(X)
+    unit = are_ones(weights)
+
+    def one(lo: int, hi: int) -> Any:
+        values = xp.astype(_columns_of(X, columns, lo, hi), kind)
+        seen = ~xp.isnan(values)
+        w = xp.astype(seen, kind)
+        whole = xp.astype(xp.all(seen, axis=0), kind)
+        if not unit:
+            w = w * to_device(weights[lo:hi, None], X, kind)
+        amounts = xp.where(seen, values, xp.zeros_like(values)) * w
+        return xp.stack([xp.sum(amounts, axis=0), xp.sum(w, axis=0), whole])
+
+    parts = [part for _, _, part in in_chunks(one, int(X.shape[0]), 40 * len(columns))]
+    found = to_host(xp.stack(parts)).astype(float)
+    return found[:, 0].sum(axis=0), found[:, 1].sum(axis=0), not found[:, 2].all()
+
+
+def first_cell(
+    X: Any, columns: Sequence[int], is_wrong: Callable[[Any, Any], Any]
+) -> tuple[int, int, float] | None:
+    """The first of these columns that has a wrong cell, its first such row and the value there.
+
+    ``is_wrong(namespace, values)`` says it of each cell [row, column]. Whether there is any takes one transfer.
+    """
+    xp, n_rows, width = namespace(X), int(X.shape[0]), 24 * len(columns)
+
+    def wrong(lo: int, hi: int) -> Any:
+        return is_wrong(xp, _columns_of(X, columns, lo, hi))
+
+    parts = [part for _, _, part in in_chunks(lambda lo, hi: xp.any(wrong(lo, hi), axis=0), n_rows, width)]
+    hit = to_host(xp.any(xp.stack(parts), axis=0))
+    if not hit.any():
+        return None
+    j = columns[int(np.argmax(hit))]
+    for lo, _, cells in in_chunks(lambda lo, hi: is_wrong(xp, X[lo:hi, j][:, None])[:, 0], n_rows, width):
+        if bool(xp.any(cells)):
+            row = lo + int(xp.argmax(xp.astype(cells, xp.uint8)))
+            return j, row, float(X[row, j])
+    raise AssertionError("a wrong cell was seen in one pass and not in the next")
+
+
+def _columns_of(X: Any, columns: Sequence[int], lo: int, hi: int) -> Any:
+    rows = X[lo:hi, ...]
+    if list(columns) == list(range(X.shape[1])):
+        return rows
     xp = namespace(X)
+    return xp.take(rows, to_device(np.array(columns), X, xp.int64), axis=1)
+
+
+def refuse_infinite(X: Any, columns: Sequence[int]) -> None:
+    """Name the first infinite cell."""
+    if "float" not in str(X.dtype) or not len(columns):
+        return
+    found = first_cell(X, columns, lambda xp, values: xp.isinf(values))
+    if found is not None:
+        j, row, _ = found
+        raise ValueError(f"column 'x{j}', row {row} is infinite: correct the value, or make it NaN (missing)")
+
+
+def refuse_no_counts(X: Any, columns: Sequence[int]) -> None:
+    """Name the first cell that is observed and not 0, 1, 2, ..."""
+    if not len(columns) or "uint" in str(X.dtype) or "bool" in str(X.dtype):
+        return
+    floats = "float" in str(X.dtype)
+    refuse_infinite(X, columns)
+
+    def is_wrong(xp: Any, values: Any) -> Any:
+        wrong = values < 0
+        return wrong | ((values != xp.floor(values)) & ~xp.isnan(values)) if floats else wrong
+
+    found = first_cell(X, columns, is_wrong)
+    if found is not None:
+        j, row, value = found
+        fault = "negative" if value < 0 else "not an integer"
+        raise ValueError(
+            f"column 'x{j}', row {row} (rows count from 0): {value:g} is {fault} but the column is 'count'; counts are "
+            "integers from 0 on; declare the column 'real' if it is a measurement"
+        )
+
+
+def refuse_no_durations(X: Any, columns: Sequence[int]) -> None:
+    """Name the first cell that is not above zero."""
+    found = first_cell(X, columns, lambda xp, values: values <= 0)
+    if found is not None:
+        j, row, value = found
+        raise ValueError(
+            f"column 'x{j}', row {row}: {value:g} is not positive; mark it as missing or remove the row"
+        )
+
+
+def refuse_holes(X: Any, columns: Sequence[int]) -> None:
+    """Name the first missing cell of columns that are read as vectors."""
     if "float" not in str(X.dtype):
         return
-    for j in columns:
-        bad = xp.isinf(X[:, j])
-        if bool(xp.any(bad)):
-            row = int(xp.argmax(xp.astype(bad, xp.uint8)))
-            raise ValueError(
-                f"column 'x{j}', row {row} is infinite: correct the value, or make it NaN (missing)"
-            )
+    found = first_cell(X, columns, lambda xp, values: xp.isnan(values))
+    if found is not None:
+        j, row, _ = found
+        raise ValueError(
+            f"column 'x{j}', row {row} is missing, and vectors with missing cells are completed on the host only: "
+            "move the table to the host, or choose a family of single columns (family='gaussian', family='poisson')"
+        )

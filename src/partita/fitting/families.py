@@ -10,8 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.families import FAMILIES, NON_CONJUGATE, Block, Signal, entry_of, family_entry
+from partita.families import (
+    FAMILIES,
+    NON_CONJUGATE,
+    Block,
+    Exponential,
+    Ordinal,
+    Poisson,
+    Signal,
+    VonMisesFisher,
+    entry_of,
+    family_entry,
+)
 from partita.families.codings import code_as_they_are
+from partita.families.von_mises_fisher import around
 from partita.fitting.real_columns import are_directions, gaussian_for, real_blocks, share_open, steps_of
 from partita.table import Column, Schema, Table
 
@@ -257,6 +269,21 @@ def _coded(block: Block, X: np.ndarray) -> Block:
     if block.signal is not None:
         data, log_rest = block.signal.scores(data), log_rest + block.signal.log_rest(data)
     return block._replace(data=data, log_rest=log_rest, ties=None)
+
+
+def informed(family: Any, counted: np.ndarray, within: np.ndarray) -> Any:
+    """The family with the prior that sums over the columns imply, for rows that are not in memory.
+
+    ``counted`` are the sums of the cells, or of their levels; ``within`` their exposure or their number.
+    """
+    if isinstance(family, Ordinal):
+        return family._replace(cuts=Ordinal.default(counted, family.n_levels).cuts)
+    if isinstance(family, VonMisesFisher):
+        return around(family, counted)
+    a = float(family[0][0])
+    if isinstance(family, Poisson):
+        return Poisson.of_totals(counted, within, a=a)
+    return Exponential(np.full(len(counted), a), a * counted / np.maximum(within, 1e-300))
 
 
 def _values(table: Table, kind: str, columns: list[str], raw: bool) -> tuple[Any, np.ndarray]:

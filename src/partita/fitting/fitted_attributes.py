@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from partita.engines.climb.vb import bound
-from partita.engines.passes.rows import Assignment, Partition, partition_of
+from partita.engines.passes.rows import Assignment, Partition, UncertainRows, partition_of
 from partita.estimator import FitReport, have_converged, judge_chains, note_early_end, note_stop
 from partita.execution.device import is_on_device, to_host
 from partita.execution.device_labels import DeviceDraws, renamed
-from partita.execution.later import Later
+from partita.execution.later import Later, mapped
 from partita.execution.weights import are_ones, total_weight
 from partita.families import Block
 from partita.families.contract import is_conjugate
@@ -88,15 +88,55 @@ def _ordered(
 ) -> tuple[FittedMixture, Partition]:
     """The clusters by their number of rows, and the most probable one of each row.
 
-    The order by shares is nearly always that by numbers of rows; where it is, one pass over the rows is enough.
+    One pass over the rows is enough, unless a cluster that may have rows has none and is dropped.
     """
-    fitted = whole.take(np.argsort(-whole.log_weights, kind="stable"))
+    order = np.argsort(-whole.log_weights, kind="stable")
+    if settings.n_clusters is None:
+        order = order[_may_have_rows(whole.statistics.n, table.weights)[order]]
+    fitted = whole.take(order)
     partition = fitted.partition(blocks, table.weights, executor)
     order = _order(partition.sizes, settings, result)
-    if np.array_equal(order, np.arange(whole.n_components)):
+    if np.array_equal(order, np.arange(fitted.n_components)):
         return fitted, partition
+    if len(order) == fitted.n_components:
+        return fitted.take(order), _renumbered(partition, order)
     fitted = fitted.take(order)
     return fitted, fitted.partition(blocks, table.weights, executor)
+
+
+def _may_have_rows(n: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Which of the clusters with these expected sizes may be the most probable one of a row.
+
+    Where a cluster is, its probability is at least one over their number. Half of that is allowed for, because the
+    sizes are those of the pass before the last parameters.
+
+    Examples
+    --------
+    >>> _may_have_rows(np.array([3.5, 0.26, 0.24]), np.ones(4))[:2], _may_have_rows(np.zeros(2), np.ones(4))
+    (array([ True,  True]), array([ True,  True]))
+    """
+    least = 1.0 if are_ones(weights) else float(weights[weights > 0].min(initial=np.inf))
+    found = n * len(n) >= 0.5 * least
+    return found if found.any() else np.ones(len(n), bool)
+
+
+def _renumbered(partition: Partition, order: np.ndarray) -> Partition:
+    """The partition with its clusters in another order; -1 is no cluster."""
+    names = np.full(len(order) + 1, -1)
+    names[order] = np.arange(len(order))
+
+    def of_rows(found: UncertainRows | None) -> UncertainRows | None:
+        if found is None:
+            return None
+        clusters = names[found.clusters].astype(np.int32)
+        place = np.lexsort((clusters, found.rows))  # the clusters of a row are in ascending order
+        return UncertainRows(found.rows, clusters[place], found.probabilities[place])
+
+    return partition._replace(
+        labels=mapped(partition.labels, lambda labels: names[labels]),
+        uncertain=mapped(partition.uncertain, of_rows),
+        sizes=partition.sizes[order],
+    )
 
 
 def _partitioned(

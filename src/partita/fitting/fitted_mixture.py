@@ -140,8 +140,8 @@ class FittedMixture(NamedTuple):
     def has_observed_cells(self, blocks: Sequence[Block], n_rows: int, executor: Any = None) -> np.ndarray:
         """Whether any modeled cell of each row is observed, wherever the rows are (per-column families)."""
         marks = tuple(np.full((n_stats(block.family), 1), -1.0) for block in blocks)
-        at = Parameters(np.zeros(1), marks)  # an observed cell adds a negative number to the log density
-        return assign_rows(plug_in(blocks, at), n_rows, executor).log_likelihood < 0
+        at = Parameters(np.zeros(1), marks)  # an observed cell changes the log density
+        return assign_rows(plug_in(blocks, at), n_rows, executor).log_likelihood != 0
 
     def observed_cells(self, table: Table) -> np.ndarray:
         """How many cells of each row are modeled and observed; a count vector has as many as it counts."""

@@ -25,12 +25,18 @@ from partita.execution.device import is_on_device
 from partita.families import Block, Exponential, Ordinal, Poisson, VonMisesFisher, entry_of
 from partita.families.ordinal import count_levels
 from partita.families.registry import NON_CONJUGATE
-from partita.families.von_mises_fisher import around
 from partita.fitting.choice import AUTO, EngineChoice, choose_engine, choose_for_chunks, choose_for_device
 from partita.fitting.contract import Settings
 from partita.fitting.device import read_device_training
 from partita.fitting.engines import ENGINES, names_of
-from partita.fitting.families import Plan, assemble, has_unit_rows, open_share, table_of_schema
+from partita.fitting.families import (
+    Plan,
+    assemble,
+    has_unit_rows,
+    informed,
+    open_share,
+    table_of_schema,
+)
 from partita.fitting.real_columns import describe_steps, filled_note, gaussian_for, steps_of, switch
 from partita.fitting.shard_columns import are_unit_shards, find_shard_signal
 from partita.table import Table, read_table
@@ -267,16 +273,7 @@ def _totals_of_shard(data: Sequence[Any], families: Sequence[Any], weights: np.n
 def _informed(family: Any, totals: Sequence[Any]) -> Any:
     if totals[0] is None:
         return family
-    counted, within = (np.sum([part[side] for part in totals], axis=0) for side in (0, 1))
-    if isinstance(family, Ordinal):
-        cuts = Ordinal.default(counted, family.n_levels).cuts
-        return family._replace(cuts=cuts)
-    if isinstance(family, VonMisesFisher):
-        return around(family, counted)
-    a = float(family[0][0])
-    if isinstance(family, Poisson):
-        return Poisson.of_totals(counted, within, a=a)
-    return Exponential(np.full(len(counted), a), a * counted / np.maximum(within, 1e-300))
+    return informed(family, *(np.sum([part[side] for part in totals], axis=0) for side in (0, 1)))
 
 
 def takes_chunks(method: Callable[..., Any]) -> Callable[..., Any]:

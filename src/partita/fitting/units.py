@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,28 +16,27 @@ from partita.table import Schema
 def log_jacobian(blocks: Sequence[Block], schema: Schema) -> Any:
     """For each row, the log of the factor that turns its density into one in the user's units."""
     total: Any = 0.0
-    for part in _parts(blocks, schema):
-        total = total + part
-    return total
+    for block in blocks:
+        if _has_rest(block):
+            total = total + block.log_rest
+    widths = _log_widths(blocks, schema)
+    return total if widths is None else total + residence_of(blocks).sum_observed(blocks, widths)
 
 
 def total_log_jacobian(blocks: Sequence[Block], schema: Schema, weights: np.ndarray) -> float:
     """The sum over the rows, with their weights."""
-    return sum((weighted_sum(weights, part) for part in _parts(blocks, schema)), 0.0)
+    total = sum((weighted_sum(weights, block.log_rest) for block in blocks if _has_rest(block)), 0.0)
+    widths = _log_widths(blocks, schema)
+    return total if widths is None else total + residence_of(blocks).total_observed(blocks, widths, weights)
 
 
-def _parts(blocks: Sequence[Block], schema: Schema) -> Iterator[Any]:
-    """Terms of the log factors of the rows, each with an entry per row."""
-    for block in blocks:
-        if _has_rest(block):
-            yield block.log_rest
-    scales = [
-        np.log([schema.column(name).scale for name in block.columns]) if _is_standardized(block) else None
+def _log_widths(blocks: Sequence[Block], schema: Schema) -> list[np.ndarray | None] | None:
+    """What each observed cell of the columns of a block adds; None for blocks whose cells add nothing, and for all."""
+    widths = [
+        -np.log([schema.column(name).scale for name in block.columns]) if _is_standardized(block) else None
         for block in blocks
     ]
-    if any(scale is not None for scale in scales):
-        negative = [None if scale is None else -scale for scale in scales]
-        yield residence_of(blocks).sum_observed(blocks, negative)
+    return None if all(own is None for own in widths) else widths
 
 
 def _has_rest(block: Any) -> bool:

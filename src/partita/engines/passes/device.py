@@ -18,7 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita.engines.passes.device_rows import DeviceCodes, features, fetch_rows, rows_of_part
+from partita.engines.passes.device_rows import (
+    DeviceCodes,
+    features,
+    fetch_rows,
+    is_complete,
+    rows_of_part,
+)
 from partita.engines.passes.device_scores import (
     MIN_LOG_PROBABILITY,
     Scores,
@@ -44,12 +50,13 @@ from partita.execution.device import (
     in_chunks,
     is_on_device,
     namespace,
+    sums_to_host,
     to_device,
     to_host,
     widest,
 )
 from partita.execution.later import Later
-from partita.execution.weights import are_ones, unit_weights
+from partita.execution.weights import are_ones, total_weight, unit_weights, weighted_sum
 from partita.families import Categorical
 from partita.families.contract import n_columns, stats_start
 from partita.families.registry import Block
@@ -154,10 +161,9 @@ def _partitioned(scores: Scores, weights: np.ndarray) -> tuple[Any, ...]:
             yield lo, hi, (label, sure)
 
     labels, confidence = _joined(kept())
-    sizes, entropy, log_likelihood = (
-        to_host(sum(parts[1:], parts[0])) for parts in zip(*totals, strict=True)
-    )
-    return labels, confidence, sizes.astype(float), float(entropy), float(log_likelihood)
+    sums = [sum(parts[1:], parts[0]) for parts in zip(*totals, strict=True)]
+    sizes, entropy, log_likelihood = sums_to_host(sums)
+    return labels, confidence, sizes, float(entropy), float(log_likelihood)
 
 
 class OnDevice:
@@ -243,7 +249,7 @@ class OnDevice:
                 marks[lo:hi] = mark
             total = sums if total is None else [now + more for now, more in zip(total, sums, strict=True)]
         assert total is not None
-        found = [to_host(part).astype(np.float64) for part in total]
+        found = sums_to_host(total)
         return found, [np.zeros_like(part) for part in found]
 
     def sum_observed(self, blocks: Sequence[Any], values: Sequence[np.ndarray | None]) -> Any:
@@ -262,6 +268,24 @@ class OnDevice:
 
             (part,) = _joined(in_chunks(seen, block.data.n_rows, 16 * len(columns)))
             total = part if total is None else total + part
+        return total
+
+    def total_observed(
+        self, blocks: Sequence[Any], values: Sequence[np.ndarray | None], weights: np.ndarray
+    ) -> float:
+        """The weighted sum of :meth:`sum_observed` over the rows; complete columns are not read for it."""
+        holes = [
+            own if own is not None and not is_complete(block.data) else None
+            for block, own in zip(blocks, values, strict=True)
+        ]
+        whole = sum(
+            float(own.sum())
+            for own, hole in zip(values, holes, strict=True)
+            if own is not None and hole is None
+        )
+        total = whole * total_weight(weights)
+        if any(own is not None for own in holes):
+            total += weighted_sum(weights, self.sum_observed(blocks, holes))
         return total
 
 
@@ -328,7 +352,7 @@ def _added(one: Any, n_rows: int, n_bytes: int) -> Statistics:
     for _, _, found in in_chunks(one, n_rows, n_bytes):
         total = list(found) if total is None else [now + more for now, more in zip(total, found, strict=True)]
     assert total is not None
-    n, log_likelihood, entropy, *S = (to_host(part).astype(np.float64) for part in total)
+    n, log_likelihood, entropy, *S = sums_to_host(total)
     return Statistics(n, tuple(S), float(log_likelihood), float(entropy), 0.0)
 
 

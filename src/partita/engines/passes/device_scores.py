@@ -9,9 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines.passes.device_rows import DeviceCodes
+from partita.engines.passes.device_special import log_gamma
 from partita.engines.passes.values import n_cache
 from partita.execution.device import namespace, to_device, widest
-from partita.families import Categorical, GaussianDiagonal, GaussianFull
+from partita.families import (
+    Bernoulli,
+    Categorical,
+    Exponential,
+    GaussianDiagonal,
+    GaussianFull,
+    Multinomial,
+    Poisson,
+)
 from partita.families.registry import Block
 from partita.families.rows import refresh_clusters
 
@@ -60,7 +69,7 @@ def predictive_cache(lik: Any, S: np.ndarray) -> np.ndarray:
 
 @singledispatch
 def predictive_table(lik: Any, C: np.ndarray) -> Any:
-    """What a device needs of a predictive cache: the matrix that T is multiplied by and, for Student's t, its terms."""
+    """What a device needs of a predictive cache: the matrix that T is multiplied by, or what `_integrated` reads."""
     raise TypeError(f"{type(lik).__name__} does not run on a device")
 
 
@@ -94,6 +103,28 @@ def _(lik, C):
     return table, 0.5 * C[2], C[1]
 
 
+@predictive_table.register(Bernoulli)
+def _(lik, C):
+    return C
+
+
+@predictive_table.register(Exponential)
+def _(lik, C):
+    a, b = lik.a[:, None] + C[0::2], lik.b[:, None] + C[1::2]  # the cache is a copy of the statistics
+    return np.log(a) + a * np.log(b), a + 1.0, b
+
+
+@predictive_table.register(Poisson)
+def _(lik, C):
+    a, b = C[0::2], C[1::2]
+    return a, a * np.log1p(1.0 / b), np.log(b + 1.0)
+
+
+@predictive_table.register(Multinomial)
+def _(lik, C):
+    return C[1 : 1 + len(lik.alpha)], C[:1]
+
+
 def powered(lik: Any, theta: np.ndarray) -> np.ndarray:
     """Natural parameters times the powers of their columns, -inf replaced."""
     power = getattr(lik, "power", None)
@@ -102,14 +133,17 @@ def powered(lik: Any, theta: np.ndarray) -> np.ndarray:
     return np.maximum(theta, MIN_LOG_PROBABILITY)
 
 
+def precision(block: Block) -> Any:
+    """The type of the statistics of the rows of a block: codes are counted in single precision."""
+    values = block.data.values
+    return namespace(values).float32 if isinstance(block.data, DeviceCodes) else widest(values)
+
+
 def uploaded(scores: Scores) -> list[Any]:
     """Log weights and tables on the device, each in the precision of the data that it is combined with."""
     first = scores.blocks[0].data.values
     xp = namespace(first)
-    kinds = [
-        xp.float32 if isinstance(block.data, DeviceCodes) else widest(block.data.values)
-        for block in scores.blocks
-    ]
+    kinds = [precision(block) for block in scores.blocks]
     common = next((kind for kind in kinds if kind != xp.float32), xp.float32)
     made: list[Any] = [to_device(np.maximum(scores.log_weights, MIN_LOG_PROBABILITY)[None, :], first, common)]
     for kind, table in zip(kinds, scores.tables, strict=True):
@@ -123,23 +157,24 @@ def log_joints(scores: Scores, Ts: Sequence[Any], there: Sequence[Any]) -> Any:
     L, *tables = there
     xp = namespace(L)
     for block, T, table in zip(scores.blocks, Ts, tables, strict=True):
-        part = xp.matmul(T, table[0]) if len(table) == 1 else _student(block.family, T, *table)
+        part = xp.matmul(T, table[0]) if len(table) == 1 else _integrated(block.family, T, *table)
         L = L + xp.astype(part, L.dtype)
     return L
 
 
 @singledispatch
-def _student(lik: Any, T: Any, table: Any, a: Any, constant: Any) -> Any:
+def _integrated(lik: Any, T: Any, *tables: Any) -> Any:
+    """Log predictive [row, cluster] of families in whose predictive the statistics T do not enter linearly."""
     raise TypeError(f"{type(lik).__name__} does not run on a device")
 
 
-@_student.register(GaussianFull)
+@_integrated.register(GaussianFull)
 def _(lik, T, table, a, constant):
     xp = namespace(T)
     return constant - a * xp.log1p(xp.matmul(T, table))
 
 
-@_student.register(GaussianDiagonal)
+@_integrated.register(GaussianDiagonal)
 def _(lik, T, table, a, constant):
     xp, total = namespace(T), None
     for d in range(table.shape[1]):
@@ -148,6 +183,38 @@ def _(lik, T, table, a, constant):
         # an unobserved cell adds nothing
         part = (constant[d : d + 1, :] - a[d : d + 1, :] * xp.log1p(squared)) * own[:, :1]
         total = part if total is None else total + part
+    return total
+
+
+@_integrated.register(Exponential)
+def _(lik, T, constant, power, b):
+    """The law of Lomax."""
+    xp, total = namespace(T), 0.0
+    for d in range(b.shape[0]):
+        seen, x = T[:, 2 * d : 2 * d + 1], T[:, 2 * d + 1 : 2 * d + 2]
+        total = total + (constant[d : d + 1, :] - power[d : d + 1, :] * xp.log(b[d : d + 1, :] + x)) * seen
+    return total
+
+
+@_integrated.register(Poisson)
+def _(lik, T, a, empty, odds):
+    """Negative binomial; a cell that is not observed has a count of 0 in no exposure."""
+    total = 0.0
+    for d in range(a.shape[0]):
+        seen, count, constant = (T[:, 3 * d + i : 3 * d + i + 1] for i in range(3))
+        own = a[d : d + 1, :]
+        rise = log_gamma(own + count) - log_gamma(own)
+        total = total + (constant + rise - seen * empty[d : d + 1, :] - count * odds[d : d + 1, :])
+    return total
+
+
+@_integrated.register(Multinomial)
+def _(lik, T, a, whole):
+    """Dirichlet-multinomial."""
+    total = T[:, 1:2] + log_gamma(whole) - log_gamma(whole + T[:, :1])
+    for v in range(a.shape[0]):
+        own = a[v : v + 1, :]
+        total = total + (log_gamma(own + T[:, 2 + v : 3 + v]) - log_gamma(own))
     return total
 
 

@@ -26,6 +26,7 @@ from partita.engines.passes.values import (
     uncertain_rows,
 )
 from partita.execution import Part, Serial, row_chunks
+from partita.execution.weights import weighted_sum
 from partita.families.contract import expect, partly_seen
 from partita.families.registry import Block
 from partita.families.rows import (
@@ -184,6 +185,12 @@ class Memory:
     def sum_observed(self, blocks: Sequence[Any], values: Sequence[np.ndarray | None]) -> np.ndarray:
         """For each row, the sum of ``values[block][column]`` over its observed cells of real columns."""
         return sum_cells([block.data for block in blocks], values)
+
+    def total_observed(
+        self, blocks: Sequence[Any], values: Sequence[np.ndarray | None], weights: np.ndarray
+    ) -> float:
+        """The weighted sum of :meth:`sum_observed` over the rows."""
+        return weighted_sum(weights, self.sum_observed(blocks, values))
 
 
 def log_joint_rows(blocks: Sequence[Block], parameters: Parameters, rows: np.ndarray) -> np.ndarray:

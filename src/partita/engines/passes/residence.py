@@ -14,7 +14,7 @@ import numpy as np
 
 from partita.engines.passes.columns import InGrid
 from partita.engines.passes.device import OnDevice
-from partita.engines.passes.device_rows import DeviceCodes, DeviceReals
+from partita.engines.passes.device_rows import DEVICE_DATA
 from partita.engines.passes.exact_sums import ExactSums
 from partita.engines.passes.memory import Memory
 from partita.engines.passes.shards import InShards
@@ -99,12 +99,17 @@ class Residence(Protocol):
         None leaves a block out; at least one block is not left out.
         """
 
+    def total_observed(
+        self, blocks: Sequence[Any], values: Sequence[np.ndarray | None], weights: np.ndarray
+    ) -> float:
+        """The weighted sum of :meth:`sum_observed` over the rows."""
+
 
 def residence_of(blocks: Sequence[Any]) -> Residence:
     """Where the data of these blocks are."""
     data = blocks[0].data if len(blocks) else None
     if isinstance(data, ShardData):
         return InGrid(data.shards) if isinstance(data.shards, GridShards) else InShards(data.shards)
-    if isinstance(data, (DeviceCodes, DeviceReals)):
+    if isinstance(data, DEVICE_DATA):
         return OnDevice()
     return Memory()

@@ -34,6 +34,7 @@ from partita.engines.passes.values import (
     partition_of,
 )
 from partita.execution import Part, ShardData, Shards, row_chunks
+from partita.execution.weights import weighted_sum
 from partita.families.contract import partly_seen
 from partita.families.data import join, take
 from partita.families.registry import Block
@@ -201,6 +202,12 @@ class InShards:
         """For each row, the sum of ``values[block][column]`` over its observed cells of real columns."""
         common = ([block.data.index for block in blocks], values)
         return np.concatenate(list(self.shards.map(_sum_shard, common)))
+
+    def total_observed(
+        self, blocks: Sequence[Any], values: Sequence[np.ndarray | None], weights: np.ndarray
+    ) -> float:
+        """The weighted sum of :meth:`sum_observed` over the rows."""
+        return weighted_sum(weights, self.sum_observed(blocks, values))
 
 
 def rows_by_shard(shards: Shards, rows: np.ndarray) -> list[np.ndarray]:

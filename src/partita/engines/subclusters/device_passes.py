@@ -12,9 +12,16 @@ from typing import Any
 import numpy as np
 
 from partita.engines.passes.device_rows import DeviceCodes
-from partita.engines.passes.device_scores import log_joints, powered, score_by_parameters, uploaded
+from partita.engines.passes.device_scores import (
+    log_joints,
+    powered,
+    precision,
+    score_by_parameters,
+    uploaded,
+)
 from partita.execution.device import device_of, namespace, to_device, widest
 from partita.execution.device_random import device_uniforms
+from partita.families import Categorical
 from partita.families.registry import Block
 
 
@@ -92,20 +99,22 @@ def toss_copies(blocks: Sequence[Block], common: Any) -> Callable[..., Any]:
 def divide_copies(blocks: Sequence[Block], common: Any) -> Callable[..., Any]:
     """Sides of the rows; log proposals of the groups, sizes and statistics of their sides."""
     groups, group_of, held_of, guide, (key, iteration, stage) = common
-    G = len(groups.clusters)
+    G, like = len(groups.clusters), blocks[0].data.values
+    xp, kind = namespace(like), widest(like)
+    log_odds = to_device(guide.log_odds[None, :], like, kind)
+    maps = [to_device(table.astype(np.int64), like, xp.int64) for table in (group_of, held_of)]
+    tables = [
+        to_device(powered(block.family, theta[:, :, 0].T), like, precision(block))
+        for block, theta in zip(blocks, guide.thetas, strict=True)
+    ]
+    numbers = xp.arange(G, dtype=xp.int64, device=device_of(like))
 
     def one(Ts: Sequence[Any], lo: int, hi: int, z: Any) -> tuple[Any, list[Any]]:
-        xp, kind = namespace(z), widest(z)
         at = xp.astype(z, xp.int64)
-        group, held = (
-            xp.take(to_device(table.astype(np.int64), z, xp.int64), at, axis=0)
-            for table in (group_of, held_of)
-        )
-        numbers = xp.arange(G, dtype=xp.int64, device=device_of(z))
+        group, held = (xp.take(table, at, axis=0) for table in maps)
         own = group[:, None] == numbers[None, :]
-        of_groups = to_device(guide.log_odds[None, :], z, kind)
-        for block, T, theta in zip(blocks, Ts, guide.thetas, strict=True):
-            table = to_device(powered(block.family, theta[:, :, 0].T), z, T.dtype)
+        of_groups = log_odds
+        for T, table in zip(Ts, tables, strict=True):
             of_groups = of_groups + xp.astype(xp.matmul(T, table), kind)
         odds = xp.sum(xp.where(own, of_groups, xp.zeros_like(of_groups)), axis=1)
         left = 1.0 / (1.0 + xp.exp(-xp.maximum(odds, xp.full_like(odds, -700.0))))
@@ -133,7 +142,7 @@ def divide_copies(blocks: Sequence[Block], common: Any) -> Callable[..., Any]:
 def fused_passes(blocks: Sequence[Block], n_labels: int) -> Any:
     """The fused kernels for these blocks and so many labels, None where they do not apply."""
     (block, *others) = blocks
-    if others or not isinstance(block.data, DeviceCodes):
+    if others or not isinstance(block.data, DeviceCodes) or not isinstance(block.family, Categorical):
         return None
     codes = block.data.values
     if not (type(codes).__module__ == "torch" and codes.is_cuda and "uint8" in str(codes.dtype)):

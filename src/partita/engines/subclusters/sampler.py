@@ -31,7 +31,7 @@ import numpy as np
 from scipy.special import betaln
 
 from partita.dispatch import kernel, lacks
-from partita.engines.passes.device_rows import DeviceCodes, DeviceReals
+from partita.engines.passes.device_rows import DEVICE_DATA
 from partita.engines.passes.replicates import also_on_device, any_partly_seen, map_replicates
 from partita.engines.passes.rows import Parameters, log_joint_rows
 from partita.engines.subclusters import device_passes
@@ -138,7 +138,7 @@ def init(
 def _first_seats(blocks: Sequence[Block], weights: np.ndarray, labels: Any) -> tuple[Any, Any, int]:
     """The first copy of each row, the labels of all copies, and their number."""
     data = blocks[0].data
-    if isinstance(data, (DeviceCodes, DeviceReals)):
+    if isinstance(data, DEVICE_DATA):
         if not are_ones(weights):
             raise ValueError(
                 "on a device every row is one object: leave sample_weight out, or move the table to the host"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from partita.dispatch import kernel
 from partita.execution.device import device_of, in_chunks, is_on_device, namespace, to_device, to_host
 from partita.execution.device_random import device_uniforms
 
+MIN_STRETCH = 64  # rows in which members are counted together on a device
 SEARCHED = 64  # bytes per label, of the arrays in which members are counted on a device
 
 
@@ -59,26 +61,42 @@ def find_members(z, ranks, out):
 
 
 def members_of_ranks(z: Any, ranks: np.ndarray) -> np.ndarray:
-    """For each cluster k and each h the member of k that comes after ``ranks[k, h]`` others."""
+    """For each cluster k and each h the member of k that comes after ``ranks[k, h]`` others.
+
+    On a device, members are counted in stretches of rows, and the labels of the stretches with such members come to the
+    host: two transfers, however many members are asked for.
+    """
     out = np.empty(ranks.shape, np.int64)
     if not is_on_device(z):
         find_members(z, ranks, out)
         return out
-    xp = namespace(z)
-    clusters = xp.arange(len(ranks), dtype=z.dtype, device=device_of(z))
+    xp, n_rows, (K, H) = namespace(z), int(z.shape[0]), ranks.shape
+    size = max(MIN_STRETCH, math.isqrt(n_rows))
+    clusters = xp.arange(K, dtype=z.dtype, device=device_of(z))
 
     def count(lo: int, hi: int) -> Any:
-        is_member = z[lo:hi][:, None] == clusters[None, :]
-        return xp.sum(xp.astype(is_member, xp.int64), axis=0)
+        """Members of each cluster in the stretches of rows from lo, the last of which may be shorter."""
+        is_member = xp.astype(z[lo:hi][:, None] == clusters[None, :], xp.int64)
+        whole = (hi - lo) // size * size
+        counts = xp.sum(xp.reshape(is_member[:whole, :], (-1, size, K)), axis=1)
+        if whole == hi - lo:
+            return counts
+        return xp.concat([counts, xp.sum(is_member[whole:, :], axis=0, keepdims=True)], axis=0)
 
-    passed = np.zeros(len(ranks), np.int64)
-    for lo, hi, found in in_chunks(count, int(z.shape[0]), SEARCHED + 16 * len(ranks)):
-        own = to_host(found)
-        inside = (ranks >= passed[:, None]) & (ranks < (passed + own)[:, None])
-        for k, h in zip(*np.nonzero(inside), strict=True):
-            (members,) = xp.nonzero(z[lo:hi] == int(k))
-            out[k, h] = lo + int(members[int(ranks[k, h] - passed[k])])
-        passed += own
+    starts, parts = [], []
+    for lo, hi, found in in_chunks(count, n_rows, SEARCHED + 16 * K):
+        starts.append(np.arange(lo, hi, size))
+        parts.append(found)
+    start = np.concatenate(starts)
+    passed = np.cumsum(to_host(xp.concat(parts, axis=0)), axis=0)
+    stretch = np.stack(
+        [np.searchsorted(own, of_k, side="right") for own, of_k in zip(passed.T, ranks, strict=True)]
+    )
+    before = np.where(stretch > 0, passed[stretch - 1, np.arange(K)[:, None]], 0)
+    rows = np.minimum(start[stretch][:, :, None] + np.arange(size), n_rows - 1)
+    near = labels_at(z, rows.reshape(-1)).reshape(rows.shape)
+    for k, h in np.ndindex(K, H):
+        out[k, h] = start[stretch[k, h]] + np.flatnonzero(near[k, h] == k)[ranks[k, h] - before[k, h]]
     return out
 
 
@@ -100,8 +118,8 @@ def draw_crowd(z: Any, k: int, other: int, size: float, share: float, stream: An
     def count(lo: int, hi: int) -> Any:
         return xp.sum(xp.astype(is_member(lo, hi), xp.int64))
 
-    counts = [int(found) for _, _, found in in_chunks(count, n_rows, SEARCHED)]
-    bound, passed, crowd = min(share, size / sum(counts)), 0, []
+    counts = to_host(xp.stack([found for _, _, found in in_chunks(count, n_rows, SEARCHED)]))
+    bound, passed, crowd = min(share, size / int(counts.sum())), 0, []
     for lo, _, found in in_chunks(is_member, n_rows, SEARCHED):
         (members,) = xp.nonzero(found)
         n = int(members.shape[0])
