@@ -441,9 +441,13 @@ class CrossCat(ReadsSample, ViewsEstimator):
         return np.column_stack(columns)
 
     def _lay_out(self, blocks: Sequence[Block]) -> Layout:
-        """The layout with the user's constraints; columns are numbered block after block."""
-        flat = np.concatenate(columns_of(self.schema_, blocks))
-        place = {int(number): i for i, number in enumerate(flat)}
+        """The layout with the user's constraints; parts of columns are numbered block after block.
+
+        The parts of a column move together, as the columns of a group of ``together`` do.
+        """
+        flat = np.concatenate(columns_of(self.schema_, blocks)).tolist()
+        parts = {number: [i for i, other in enumerate(flat) if other == number] for number in flat}
+        place = {number: found[0] for number, found in parts.items()}
 
         def numbers(groups: Any, name: str) -> list[list[int]]:
             if groups is None:
@@ -452,7 +456,7 @@ class CrossCat(ReadsSample, ViewsEstimator):
                 raise ValueError(f"{name} is {groups!r}: pass a list of groups of columns, by name or number")
             return [[place[self._constrained_column(c)] for c in group] for group in groups]
 
-        together = numbers(self.together, "together")
+        together = numbers(self.together, "together") + [found for found in parts.values() if len(found) > 1]
         pairs = [
             (a, b)
             for group in numbers(self.apart, "apart")
@@ -533,7 +537,9 @@ class CrossCat(ReadsSample, ViewsEstimator):
         families = _mean_families(layout, result.snapshots)
         blocks = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
         self._keep_families(blocks)
-        membership = estimate_membership(self.draws_, np.concatenate(where), D, rng)
+        membership = estimate_membership(
+            self.draws_, np.array(list(dict.fromkeys(np.concatenate(where)))), D, rng
+        )
         found = mean_row_factors(self.draws_, D)
         self._set_row_factors(found)
         self._set_depths(self.draws_, len(found.rows))
@@ -594,7 +600,8 @@ class CrossCat(ReadsSample, ViewsEstimator):
         )
         self.confidence_kind_ = "co-clustering probability"
         rest = with_mean_depths(remove_row_factors(blocks, where, found), self.draws_)
-        factors = view_factors(rest, membership, self.view_labels_, where)
+        members = [membership[numbers] for numbers in where]
+        factors = view_factors(rest, members, self.view_labels_, where)
         self._estimate = estimate_draw(membership, self.view_labels_, factors, found, self.draws_)
 
 

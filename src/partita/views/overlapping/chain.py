@@ -55,6 +55,7 @@ class OverlapDraw(NamedTuple):
     state: OverlapState
     log_joint: float
     chain: int
+    cells: np.ndarray | None = None  # values of the additive columns, [row, column], if some of them are tied
 
 
 def draw_outline(drawn: OverlapDraw) -> Draw:
@@ -69,6 +70,7 @@ class OverlapChain(NamedTuple):
 
     state: OverlapState
     rng: np.random.Generator
+    cells: np.ndarray | None = None  # values of the additive columns, if they are not those of the table
 
 
 def chain_step(
@@ -81,10 +83,10 @@ def chain_step(
 
 
 def overlap_steps(table: OverlapTable | FullTable, plan: OverlapPlan) -> list[Callable]:
-    """The steps of an iteration: memberships, labels, row factors and depths, hyper-parameters."""
+    """The steps of an iteration: memberships, labels, row factors and depths, tied values, hyper-parameters."""
 
     def features(chain: OverlapChain) -> OverlapChain:
-        state = table.feature_step(
+        state = own_table(table, chain).feature_step(
             chain.state, chain.rng, max_per_column=plan.max_per_column, max_views=plan.max_views
         )
         return chain._replace(state=state)
@@ -92,18 +94,30 @@ def overlap_steps(table: OverlapTable | FullTable, plan: OverlapPlan) -> list[Ca
     def rows(chain: OverlapChain) -> OverlapChain:
         if not chain.state.Z:
             return chain
-        return chain._replace(state=table.row_step(chain.state, chain.rng, n_moves=plan.n_moves))
+        state = own_table(table, chain).row_step(chain.state, chain.rng, n_moves=plan.n_moves)
+        return chain._replace(state=state)
 
     def row_factors(chain: OverlapChain) -> OverlapChain:
         hyper = chain.state.hyper
         if isinstance(table, FullTable) or not (hyper.effects.rank or hyper.depths):
             return chain
-        return chain._replace(state=table.nuisance_step(chain.state, chain.rng))
+        return chain._replace(state=own_table(table, chain).nuisance_step(chain.state, chain.rng))
+
+    def tied(chain: OverlapChain) -> OverlapChain:
+        if isinstance(table, FullTable) or table.ties is None:
+            return chain
+        drawn = own_table(table, chain).tie_step(chain.state, chain.rng)
+        return chain._replace(cells=drawn.additive.X)
 
     def hyper(chain: OverlapChain) -> OverlapChain:
-        return chain._replace(state=learn_hyper(table, chain.state, chain.rng, plan))
+        return chain._replace(state=learn_hyper(own_table(table, chain), chain.state, chain.rng, plan))
 
-    return [features, rows, row_factors, hyper]
+    return [features, rows, row_factors, tied, hyper]
+
+
+def own_table(table: Any, chain: OverlapChain) -> Any:
+    """The table with the values that the chain has drawn for its tied cells."""
+    return table if chain.cells is None else table.with_cells(chain.cells)
 
 
 def overlap_sampler(
@@ -117,8 +131,8 @@ def overlap_sampler(
     return Sampler(
         start=lambda: OverlapChain(start, rng),
         steps=overlap_steps(table, plan),
-        log_joint=lambda chain: table.log_joint(chain.state),
-        draw=lambda chain, value: OverlapDraw(chain.state, value, number),
+        log_joint=lambda chain: own_table(table, chain).log_joint(chain.state),
+        draw=lambda chain, value: OverlapDraw(chain.state, value, number, chain.cells),
         n_clusters=lambda chain: chain.state.n_views,
     )
 

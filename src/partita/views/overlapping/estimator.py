@@ -20,6 +20,7 @@ from partita.estimator import RUNNING_CONSTRAINTS, as_generator
 from partita.execution import check_memory
 from partita.families import Block, Counts, GaussianDiagonal
 from partita.fitting.out_of_core import reads_chunks
+from partita.fitting.real_columns import Steps
 from partita.fitting.request import kinds_asked
 from partita.metrics import perplexity
 from partita.table import Table
@@ -358,9 +359,13 @@ class OverlappingViews(ViewsEstimator):
         table = OverlapTable(
             read_reals(blocks[additive[0]].data) if additive else None,
             CombinationColumns(tuple(blocks[b] for b in others)) if others else None,
+            blocks[additive[0]].ties if additive else None,
         )
-        order = np.concatenate([where[b] for b in [*additive, *others]])
-        return table, Arrangement(blocks, where, order, self.schema_.n_features)
+        return table, Arrangement(blocks, where, [*additive, *others], self.schema_.n_features)
+
+    def _allowed_steps(self, steps: Steps) -> Steps:
+        """With full covariances, all columns are complete vectors of normal variables."""
+        return steps._replace(lumps=False, ties=False) if self.covariance == "full" else steps
 
     def _with_covariance(self, table: OverlapTable) -> FullTable:
         """The columns as chains with full covariances read them; refuses tables that they cannot read."""
