@@ -59,13 +59,13 @@ def occupied(factor: Factor) -> Factor:
     return Factor(factor.columns, factor.log_weights[used], cut)
 
 
-Piece = dict[int, np.ndarray]  # by the number of a factor: probabilities of points, [state, point]
+Points = dict[int, np.ndarray]  # by the number of a factor: probabilities of points, [state, point]
 
 
-def column_pieces(draw: Draw, column: int, n_points: int, rng: np.random.Generator) -> list[Piece]:
-    """The points that represent a column, as pieces: the points of one part, or the lump.
+def column_points(draw: Draw, column: int, n_points: int, rng: np.random.Generator) -> list[Points]:
+    """The points that represent a column: those of one part, and the lump of a column that has one.
 
-    The probability of a point is the product of what the factors of its piece give. ``draw`` has states with data only.
+    The probability of a point is the product of what the factors give. ``draw`` has states with data only.
     """
     lump, (factor, part) = parts_in(draw, column)
     at, weights = _number(draw, factor), _weights(factor)
@@ -89,14 +89,14 @@ def _weights(factor: Factor) -> np.ndarray:
     return np.exp(factor.log_weights - logsumexp(factor.log_weights))
 
 
-def pieces_information(draw: Draw, one: Sequence[Piece], other: Sequence[Piece]) -> float:
-    """Mutual information of two columns given by their pieces; the states of different factors are independent."""
+def points_information(draw: Draw, one: Sequence[Points], other: Sequence[Points]) -> float:
+    """Mutual information of two columns given by their points; the states of different factors are independent."""
     blocks = [[_joint(draw, a, b) for b in other] for a in one]
     return mutual_information(np.block(blocks))
 
 
-def _joint(draw: Draw, one: Piece, other: Piece) -> np.ndarray:
-    """Probabilities of pairs of points of two pieces: [point, point]."""
+def _joint(draw: Draw, one: Points, other: Points) -> np.ndarray:
+    """Probabilities of pairs of points: [point, point]."""
     out = np.ones((1, 1))
     for at in sorted({*one, *other}):
         none = np.ones((len(draw.factors[at].log_weights), 1))
@@ -117,8 +117,8 @@ def draw_information(
         for b in columns[i + 1 :]
         if any(a in f and b in f for f in held)
     ]
-    pieces = {c: column_pieces(draw, c, n_points, rng) for c in sorted({c for pair in pairs for c in pair})}
-    return {(a, b): pieces_information(draw, pieces[a], pieces[b]) for a, b in pairs}
+    points = {c: column_points(draw, c, n_points, rng) for c in sorted({c for pair in pairs for c in pair})}
+    return {(a, b): points_information(draw, points[a], points[b]) for a, b in pairs}
 
 
 def mutual_information_matrix(

@@ -67,10 +67,16 @@ class CrossCat(ReadsSample, ViewsEstimator):
     family : "auto", str, pair or mapping, default="auto"
         The likelihood of each column, as in :class:`~partita.Mixture`: "gaussian", "exponential", "poisson",
         "bernoulli" or "categorical". Families of several columns (full covariances, count vectors) are not allowed.
+        With "auto", real columns are prepared in tables of at least 50 rows and at most 30 of them: a column with a
+        lump (one value far more frequent than the others) has two parts, whether a cell has it and the value
+        elsewhere, which share their view; a skewed column is transformed if that has more evidence; and a tied value
+        stands for the interval around it. ``family={"real": ("auto", {"lumps": False, "powers": False, "ties":
+        False})}`` switches these steps off, ``family={"real": "gaussian"}`` all of them.
     inference : {"gibbs", "vb", "search"}, default="gibbs"
         "gibbs": chains that sample the views and the clusters from the posterior. "vb": variational Bayes, with
         independent draws from its approximation. "search": the most probable state that is found by short chains and
-        coordinate ascent.
+        coordinate ascent. Chains draw the values of ties anew in each iteration; the others keep one draw of them from
+        before the fit.
     together, apart : sequence of sequences of columns, default=None
         Constraints on columns (names or numbers). The columns of a group of ``together`` share a view; no two columns
         of a group of ``apart`` do.
@@ -175,7 +181,8 @@ class CrossCat(ReadsSample, ViewsEstimator):
     alternatives_ : list of list
         For each view, the best supported coarse (2 or 3), medium (4 to 8) and fine answers; see :meth:`at`.
     profiles_ : list of dict
-        For each view and column, the profile of each cluster in the user's units and labels.
+        For each view and column, the profile of each cluster in the user's units and labels. Columns with a lump also
+        have this ``lump``, its ``lump_share``, and mean and deviation of the other values.
     trace_ : ViewTrace, with chains
         Per draw: ``log_joint``, ``n_views``, ``concentration`` (of the views) and ``chain``.
     diagnostics_ : ViewDiagnostics

@@ -19,7 +19,7 @@ from partita.partitions import DirichletProcess, IndianBuffet, log_eppf, sample_
 from partita.partitions.learning import UNIT_GAMMA, sample_positive
 from partita.views.depths import Depths
 from partita.views.draws import Draw
-from partita.views.overlapping.additive import set_rows
+from partita.views.overlapping.additive import AdditiveColumns, set_rows
 from partita.views.overlapping.full_covariance import FullTable
 from partita.views.overlapping.row_factors import NO_ROW_FACTORS, FirstRowFactors
 from partita.views.overlapping.search import OverlapSearch
@@ -70,16 +70,19 @@ class OverlapChain(NamedTuple):
 
     state: OverlapState
     rng: np.random.Generator
-    cells: np.ndarray | None = None  # values of the additive columns, if they are not those of the table
+    cells: AdditiveColumns | None = (
+        None  # the additive columns, if some of them have tied values that were drawn
+    )
 
 
 def chain_step(
     table: OverlapTable | FullTable, state: OverlapState, rng: np.random.Generator, plan: OverlapPlan
 ) -> OverlapState:
-    """One iteration."""
+    """One iteration, which begins with the values of the table in tied cells."""
+    chain = OverlapChain(state, rng)
     for one in overlap_steps(table, plan):
-        state = one(OverlapChain(state, rng)).state
-    return state
+        chain = one(chain)
+    return chain.state
 
 
 def overlap_steps(table: OverlapTable | FullTable, plan: OverlapPlan) -> list[Callable]:
@@ -107,7 +110,7 @@ def overlap_steps(table: OverlapTable | FullTable, plan: OverlapPlan) -> list[Ca
         if isinstance(table, FullTable) or table.ties is None:
             return chain
         drawn = own_table(table, chain).tie_step(chain.state, chain.rng)
-        return chain._replace(cells=drawn.additive.X)
+        return chain._replace(cells=drawn.additive)
 
     def hyper(chain: OverlapChain) -> OverlapChain:
         return chain._replace(state=learn_hyper(own_table(table, chain), chain.state, chain.rng, plan))
@@ -117,7 +120,7 @@ def overlap_steps(table: OverlapTable | FullTable, plan: OverlapPlan) -> list[Ca
 
 def own_table(table: Any, chain: OverlapChain) -> Any:
     """The table with the values that the chain has drawn for its tied cells."""
-    return table if chain.cells is None else table.with_cells(chain.cells)
+    return table if chain.cells is None else table._replace(additive=chain.cells)
 
 
 def overlap_sampler(
@@ -132,7 +135,9 @@ def overlap_sampler(
         start=lambda: OverlapChain(start, rng),
         steps=overlap_steps(table, plan),
         log_joint=lambda chain: own_table(table, chain).log_joint(chain.state),
-        draw=lambda chain, value: OverlapDraw(chain.state, value, number, chain.cells),
+        draw=lambda chain, value: OverlapDraw(
+            chain.state, value, number, None if chain.cells is None else chain.cells.X
+        ),
         n_clusters=lambda chain: chain.state.n_views,
     )
 

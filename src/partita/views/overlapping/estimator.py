@@ -83,7 +83,11 @@ class OverlappingViews(ViewsEstimator):
         Whether the effects of clusters may grow with the row factors, as differences between pixels do in a brighter
         image: they are then multiplied by the size of the row, 1 plus the sum of its row factors times their gains,
         which are learned. False for gains of 0.
-    family, kinds, missing_codes, handle_unknown
+    family : "auto", str, pair or mapping, default="auto"
+        As in :class:`~partita.CrossCat`. The two parts of a column with a lump have views of their own, and the column
+        belongs to all of them; with ``covariance="full"`` no column has two parts. Chains draw the values of ties of
+        additive columns anew in each iteration; searches, and columns with cells, keep one draw from before the fit.
+    kinds, missing_codes, handle_unknown
         As in :class:`~partita.CrossCat`.
     exposure : str, default=None
         Name of the column with the exposures of the counts. "length", for text: the sum of the counts of each row, so
