@@ -54,6 +54,8 @@ class ColumnParts:
         for place in places:
             block = blocks[place.block]
             coding = None if block.coding is None else block.coding.take(np.array([place.position]))
+            if (self.lump_place if isinstance(coding, Lumps) else self.place) is not None:
+                raise ValueError(f"column {column.name!r} is in two blocks")
             if isinstance(coding, Lumps):
                 self.lumps, self.lump_place = coding, place
             else:
