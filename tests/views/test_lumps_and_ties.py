@@ -5,21 +5,25 @@ import itertools
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from scipy.stats import kstest, norm
 from scipy.stats import t as student
 from sklearn.metrics import normalized_mutual_info_score as nmi
 
 from partita import CrossCat, OverlappingViews, load
 from partita.families import Bernoulli, Block, GaussianDiagonal, Lumps, Ties
+from partita.families.sized_gaussian import SizedGaussian
 from partita.partitions import DirichletProcess, IndianBuffet
 from partita.testing import FALSE_ALARM
 from partita.views.crosscat import state as columns
 from partita.views.crosscat.chain import ViewsChain, views_sampler
 from partita.views.crosscat.layout import evidence, lay_out
+from partita.views.crosscat.row_factors import RowFactors, real_cells, real_columns, without_row_factors
+from partita.views.crosscat.tied_cells import tie_step
 from partita.views.draws import Draw, Factor, FactorBlock
 from partita.views.information import draw_information
-from partita.views.overlapping.additive import Effects, read_reals
+from partita.views.overlapping.additive import AdditiveColumns, Effects, read_reals
 from partita.views.overlapping.chain import OverlapChain, overlap_steps
-from partita.views.overlapping.state import empty_state
+from partita.views.overlapping.state import add_view, empty_state
 from partita.views.overlapping.table import OverlapHyper, OverlapTable
 from partita.views.real_columns import draw_tied
 from tests.views import test_crosscat_exact as crosscat_exact
@@ -111,6 +115,51 @@ def test_even_draws_in_cells_are_caught(global_random_seed, monkeypatch):
     monkeypatch.setattr("partita.views.real_columns.draw_interval", lambda a, b, u: a + u * (b - a))
     with pytest.raises(AssertionError):
         test_crosscat_with_ties_has_the_exact_posterior(global_random_seed, monkeypatch, 4000)
+
+
+def grid_ties(x, width=1.5):
+    low = width * np.floor(x / width)
+    return Ties(x, low, low + width)
+
+
+def check_truncated_normal(x, ties, center, sd, *along):
+    """By the distribution function of the truncated normal, drawn values are uniform; so they are turned by signs."""
+    below, value, above = (norm.cdf((v - center) / sd) for v in (ties.low, x, ties.high))
+    kept = (above - below > 1e-6).ravel()
+    u = ((value - below) / np.maximum(above - below, 1e-300)).ravel()
+    for turn in (np.ones(x.shape), *along):
+        turned = np.where(turn.ravel() > 0, u, 1.0 - u)[kept]
+        assert kstest(turned, "uniform").pvalue > FALSE_ALARM
+
+
+def test_tied_cells_given_row_factors(rng, monkeypatch):
+    """The part of the row factors and the size of the row count, in CrossCat and in overlapping views."""
+    n, gain, loadings = 3000, np.array([0.4]), np.array([[0.8]])
+    f, mean, precision = rng.normal(size=(n, 1)), rng.normal(1.0, 2.0, (n, 1)), rng.uniform(0.5, 2.0, (n, 1))
+    center = f * 0.8 + (1.0 + 0.4 * f) * mean
+    x = center + rng.normal(size=(n, 1)) / np.sqrt(precision)
+    family = GaussianDiagonal(np.zeros(1), np.ones(1), np.full(1, 2.0), np.ones(1))
+    layout = lay_out([Block(family, x, ("a",), ties=grid_ties(x))])
+    factors = RowFactors(f, loadings, 1.0, real_columns(layout), real_cells(layout), gain)
+    sized = without_row_factors(layout, factors)
+    priors, plan = [DirichletProcess(1.0)], crosscat_exact.PLAN
+    families = [SizedGaussian(*family)]
+    state = columns.start(sized, [[0]], [np.zeros(n, int)], priors, rng, plan, families)
+    monkeypatch.setattr("partita.views.crosscat.tied_cells.drawn_cells", lambda *_: (mean, precision))
+    drawn = tie_step(state._replace(factors=factors), rng, np.float64)
+    check_truncated_normal(drawn.factors.raw, grid_ties(x), center, precision**-0.5, f, mean, f * mean)
+    assert np.allclose(drawn.layout.blocks[0].data.X, drawn.factors.raw - f * 0.8)
+
+    z = rng.integers(2, size=n)
+    effects = Effects(rows=f, gain=gain)
+    state = add_view(empty_state(1, OverlapHyper(effects, ())), z, [0])
+    table = OverlapTable(read_reals(x), None, grid_ties(x))
+    found = table.additive.parameters(state, effects, rng)
+    monkeypatch.setattr(AdditiveColumns, "parameters", lambda *_: found)
+    values = table.tie_step(state, rng).additive.X
+    mean = found.intercept + found.effects[0][state.Z[0]]
+    center = f @ found.loadings + (1.0 + 0.4 * f) * mean
+    check_truncated_normal(values, grid_ties(x), center, found.noise, f, mean, f * mean)
 
 
 class IntegratedScores:
