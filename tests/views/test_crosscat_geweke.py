@@ -10,7 +10,7 @@ import pytest
 
 from partita.engines.gibbs import sweep
 from partita.engines.gibbs.chain import Schedule
-from partita.families import Bernoulli, Block, Categorical, Counts, GaussianDiagonal, Poisson
+from partita.families import Bernoulli, Block, Categorical, Counts, GaussianDiagonal, Poisson, Ties
 from partita.families.contract import constrained, draw, n_columns, simulate, stats_start, unconstrained
 from partita.partitions import DirichletProcess
 from partita.partitions import simulate as simulate_labels
@@ -27,12 +27,14 @@ from partita.views.crosscat.row_factors import (
     real_columns,
     without_row_factors,
 )
+from partita.views.crosscat.tied_cells import tie_step
 from partita.views.depths import SHAPE_PRIOR, Depths
 from partita.views.nuisance import GAIN_SPREAD
 
 pytestmark = pytest.mark.slow
 
 N = 6
+WIDTH = 1.5  # of the cells of tied values
 SPREAD = 0.4  # of the hyper-parameters; the chain is held to the same law
 REFERENCE = (
     # variances with a light tail: a value of 1e6 would leave no digits for the chain and the test
@@ -129,7 +131,14 @@ def draw_state(rng, learn, rank=0, reference=REFERENCE, with_gain=False, parts=N
     return draw_data(state, rng)
 
 
-def by_chain(learn, reference=REFERENCE, parts=None, **moves):
+def cells(x):
+    """Real values as tied ones, each in a cell of an even grid; the values of the last row are exact."""
+    low = WIDTH * np.floor(x / WIDTH)
+    low[-1] = np.nan
+    return Ties(x, low, low + WIDTH)
+
+
+def by_chain(learn, reference=REFERENCE, tied=False, parts=None, **moves):
     schedule = Schedule(n_moves=1, learn_concentration=learn, learn_likelihood=learn)
     concentration = None if learn else 1.0
     plan = columns.CrossCatPlan(
@@ -137,7 +146,11 @@ def by_chain(learn, reference=REFERENCE, parts=None, **moves):
     )
 
     def move(state, rng):
+        if tied:  # the state that is compared has the values that the step of the ties has drawn
+            state = draw_data(state, rng)
         blocks = [Block(f, x, ()) for f, x in zip(reference, state.data, strict=True)]
+        if tied:
+            blocks[0] = blocks[0]._replace(ties=cells(state.data[0]), columns=("a", "b"))
         layout = layout_with(lay_out(blocks), state.depths)
         V = int(state.views.max()) + 1
         groups = [np.flatnonzero(state.views == v).tolist() for v in range(V)]
@@ -151,22 +164,24 @@ def by_chain(learn, reference=REFERENCE, parts=None, **moves):
             families[0] = type(layout.blocks[0].family)(*families[0])
         table = columns.start(layout, groups, state.z, priors, rng, plan, families, state.gamma)
         table = chain.step(table._replace(factors=factors, depths=state.depths), plan, rng)
+        data = None
+        if tied:
+            table = tie_step(table, rng, np.float64)
+            data = [table.layout.blocks[0].data if factors is None else table.factors.raw, *state.data[1:]]
         views = np.empty(4, int)
         for v, view in enumerate(table.views):
             views[columns.columns_in(layout, view.units)] = v
-        return draw_data(
-            State(
-                table.prior.concentration,
-                views,
-                [sweep.labels(view.chain.seating) for view in table.views],
-                [view.chain.prior.concentration for view in table.views],
-                (type(reference[0])(*table.families[0]), *table.families[1:]),
-                None,
-                None if factors is None else (*table.factors[:3], table.factors.gain),
-                table.depths,
-            ),
-            rng,
+        new = State(
+            table.prior.concentration,
+            views,
+            [sweep.labels(view.chain.seating) for view in table.views],
+            [view.chain.prior.concentration for view in table.views],
+            (type(reference[0])(*table.families[0]), *table.families[1:]),
+            data,
+            None if factors is None else (*table.factors[:3], table.factors.gain),
+            table.depths,
         )
+        return new if tied else draw_data(new, rng)
 
     return move
 
@@ -195,6 +210,7 @@ def traits(state):
         out["depth and counts"] = float((np.tanh(state.depths.rows) * np.log1p(counts[:, 0])).mean())
         return out
     x = state.data[0]
+    out["cell"] = float(np.tanh(x[0, 0]))
     out["scatter"] = float(np.tanh(x[:, 0]).std())
     out["ones"] = float(state.data[1].mean())
     if state.factors is not None:
@@ -223,6 +239,19 @@ def test_geweke_with_row_factors(with_gain, parts, monkeypatch):
     check_geweke(
         lambda rng: draw_state(rng, True, 2, with_gain=with_gain, parts=parts),
         by_chain(True, parts=parts, **moves),
+        traits,
+        seed=0,
+        n_draws=2000,
+        more=5,
+    )
+
+
+@pytest.mark.parametrize("rank", [0, 2], ids=["plain", "with row factors"])
+def test_geweke_with_ties(rank, monkeypatch):
+    monkeypatch.setattr("partita.engines.gibbs.chain.HYPER_SPREAD", SPREAD)
+    check_geweke(
+        lambda rng: draw_state(rng, True, rank, with_gain=rank > 0),
+        by_chain(True, tied=True, births_per_unit=0.5, merges_per_view=1.0),
         traits,
         seed=0,
         n_draws=2000,

@@ -106,7 +106,7 @@ def test_cells_of_new_rows(rng):
     found = predict_cells([draw], [Counts(X, np.ones(3))], 0)
     assert found.mean == pytest.approx(mean, rel=1e-3)
     assert found.sd == pytest.approx(np.sqrt(variance), rel=1e-3)
-    drawn = simulate_rows([draw], [Counts(X, np.ones(3))], 20, 4000, rng)[:, :, 0]
+    drawn = simulate_rows([draw], [Counts(X, np.ones(3))], 4000, rng)[0][:, :, 0]
     assert np.abs((drawn.mean(axis=0) - mean) / np.sqrt(variance / 4000)).max() < 6
     assert drawn.std(axis=0) == pytest.approx(np.sqrt(variance), rel=0.1)
 

@@ -242,7 +242,7 @@ def test_new_rows_with_sizes(rng):
     assert np.abs(placed.data[0] - means.T[z]).max() < 1.5
     mean = predict_cells([draw], [X], 3).mean
     assert np.abs(mean - (sizes * means.T[z, 3] + f)).max() < 0.3
-    drawn = simulate_rows([draw], [X], 20, 1, np.random.default_rng(0))[0]
+    drawn = simulate_rows([draw], [X], 1, np.random.default_rng(0))[0][0]
     assert np.abs(drawn - X).max() < 1.5
 
 

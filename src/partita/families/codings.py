@@ -148,7 +148,8 @@ class Values(NamedTuple):
         return Z, log_slope
 
     def log_slope(self, d: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Log of the factor between both densities of the cells of one column; 0 where a cell is missing."""
+        """Log of the factor between both densities of the cells of one column; 0 at lumps and missing cells."""
+        x = np.where(x == self.lumps[d], np.nan, x)
         return np.nan_to_num(self.powers[d].log_slope(x) - math.log(self.scales[d]))
 
     def take(self, columns: NDArray[np.integer]) -> Values:
@@ -257,9 +258,24 @@ class Lumps(NamedTuple):
         (array([[ 0,  1, -1]], dtype=int8), array([ 0.   , -0.919,  0.   ]))
         """
         codes = np.where(np.isnan(X), -1, self.values != X).astype(np.int8)
-        z = (X - self.centers) / self.scales
-        log_density = -0.5 * (z**2 + LOG_2PI) - np.log(self.scales)
-        return codes, np.where(codes == 1, np.nan_to_num(log_density), 0.0).sum(axis=1)
+        log_rest = sum((self.log_slope(d, X[:, d]) for d in range(X.shape[1])), np.zeros(len(X)))
+        return codes, log_rest
+
+    def log_slope(self, d: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log density of the cells of one column beside its lump; 0 if they have a block of their own."""
+        z = (x - self.centers[d]) / self.scales[d]
+        log_density = -0.5 * (z**2 + LOG_2PI) - np.log(self.scales[d])
+        return np.where(x == self.values[d], 0.0, np.nan_to_num(log_density))
+
+    def take(self, columns: NDArray[np.integer]) -> Lumps:
+        """The coding of some of the columns.
+
+        Examples
+        --------
+        >>> Lumps(np.array([0.0, 9.0]), np.full(2, np.nan), np.full(2, np.nan)).take(np.array([1])).values
+        array([9.])
+        """
+        return Lumps(*(values[columns] for values in self))
 
     def decode(self, codes: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.float64]:
         """Values: the lump, or a draw of the others; NaN where these have a block of their own."""

@@ -56,7 +56,7 @@ def find_ties(
     weights: NDArray[np.float64],
     encode: Callable[[NDArray[np.float64]], NDArray[np.float64]],
 ) -> Ties | None:
-    """The tied cells of complete columns; None if no column is coarse.
+    """The tied cells of columns; None if no column is coarse. Missing cells stay as they are.
 
     Parameters
     ----------
@@ -76,8 +76,9 @@ def find_ties(
     """
     low, high = np.full(X.shape, np.nan), np.full(X.shape, np.nan)
     for d, x in enumerate(X.T):
-        distinct, which = np.unique(x[weights > 0], return_inverse=True)
-        counts = np.bincount(which, weights[weights > 0])
+        seen = (weights > 0) & ~np.isnan(x)
+        distinct, which = np.unique(x[seen], return_inverse=True)
+        counts = np.bincount(which, weights[seen])
         if len(distinct) < MIN_DISTINCT or counts.sum() < MIN_REPEATS * len(distinct):
             continue
         at = np.minimum(np.searchsorted(distinct, x), len(distinct) - 1)

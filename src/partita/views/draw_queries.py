@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,13 +14,14 @@ from partita.families.registry import entry_of
 from partita.families.rows import log_marginals
 from partita.views.draws import Draw, Factor, FactorBlock, shared_views
 from partita.views.information import occupied, states_with_data
-from partita.views.new_rows import PlacedRows, place_rows, real_columns
+from partita.views.new_rows import PlacedRows, place_rows
 from partita.views.predictive import (
-    column_block,
+    column_parts,
     draw_cells,
     level_probabilities,
     log_density_rows,
     log_states,
+    parts_in,
     predictive_moments,
     score_block,
 )
@@ -88,32 +90,35 @@ def _mean_log(values: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def cell_surprisal(draws: Sequence[Draw], data: Sequence[Any], n_columns: int) -> np.ndarray:
-    """``-log p(cell | the other cells of its row)`` of every cell: [row, column]; NaN in columns of no factor."""
+    """``-log p(cell | the other cells of its row)`` of every cell: [row, column]; 0 in columns of no factor.
+
+    A cell of a column with two parts is both of them.
+    """
     N = n_rows(data[0])
-    found = np.full((len(draws), N, n_columns), -np.inf)
+    found = np.zeros((len(draws), N, n_columns))
     for t, draw in enumerate(draws):
         shown = place_rows(draw, data).data
         for factor in draw.factors:
             L = log_states(factor, shown)
-            for c in factor.columns:
-                column = column_block(factor, int(c))
-                rest = L - score_block(column, shown[column.block])
-                found[t, :, c] = logsumexp(L, axis=1) - logsumexp(rest, axis=1)
-    with np.errstate(invalid="ignore"):
-        return -(logsumexp(found, axis=0) - np.log(len(draws)))
+            for c in np.unique(factor.columns):
+                rest = L - sum(score_block(part, shown[part.block]) for part in column_parts(factor, int(c)))
+                found[t, :, c] += logsumexp(L, axis=1) - logsumexp(rest, axis=1)
+    return -(logsumexp(found, axis=0) - np.log(len(draws)))
 
 
 def novelty(draws: Sequence[Draw], data: Sequence[Any]) -> np.ndarray:
     """Probability that a row belongs to a new cluster, averaged over its columns and over draws."""
     out = np.zeros(n_rows(data[0]))
     for draw in draws:
-        n_columns = sum(len(factor.columns) for factor in draw.factors)
+        columns = np.concatenate([factor.columns for factor in draw.factors])
+        n_parts = np.bincount(columns)
         shown = place_rows(draw, data).data
         for factor in draw.factors:
             L = log_states(factor, shown)
             known = states_with_data(factor)
             share = np.exp(logsumexp(L[:, known], axis=1) - logsumexp(L, axis=1))
-            out += (1.0 - share) * len(factor.columns) / n_columns / len(draws)
+            weight = (1.0 / n_parts[factor.columns]).sum() / len(np.unique(columns))
+            out += (1.0 - share) * weight / len(draws)
     return np.clip(out, 0.0, 1.0)
 
 
@@ -125,32 +130,53 @@ class Prediction(NamedTuple):
     probabilities: np.ndarray | None
 
 
-def predict_cells(draws: Sequence[Draw], data: Sequence[Any], column: int, moments: Any = None) -> Prediction:
+def predict_cells(
+    draws: Sequence[Draw],
+    data: Sequence[Any],
+    column: int,
+    moments: Any = None,
+    lump: float = math.nan,
+) -> Prediction:
     """Predict one column in each row, given all observed cells of the row (its own cell included, if observed).
 
-    ``moments(means, variances)`` gives means and standard deviations in the user's units of normal cells, for columns
-    that are transformed.
+    ``moments(means, variances)`` gives means and standard deviations in the user's units of normal cells; ``lump`` is
+    the value of the lump in these units, for a column with two parts.
     """
     N, mean, square, levels = n_rows(data[0]), 0.0, 0.0, 0.0
     for draw in draws:
-        factor = next(f for f in draw.factors if column in f.columns)
         placed = place_rows(draw, data)
-        L = log_states(factor, placed.data)
-        P = np.exp(L - logsumexp(L, axis=1, keepdims=True))
-        block = column_block(factor, column)
+        of_lump, (factor, block) = parts_in(draw, column)
+        P = _probabilities(factor, placed)
         if entry_of(block.family).kind in ("binary", "categorical"):
             levels = levels + P @ level_probabilities(block) / len(draws)
-        else:
-            means, variances = _cell_moments(draw, placed, block, column, P)
-            if moments is not None:
-                means, sd = moments(means, variances)
-                variances = sd**2
-            mean = mean + (P * means).sum(axis=1) / len(draws)
-            square = square + (P * (variances + means**2)).sum(axis=1) / len(draws)
+            continue
+        means, variances = _cell_moments(draw, placed, block, column, P)
+        if moments is not None:
+            means, sd = moments(means, variances)
+            variances = sd**2
+        if of_lump is not None:
+            others = level_probabilities(of_lump.part)[:, 1]
+            # given the draw, cells of different factors are independent
+            P = P * (
+                others
+                if of_lump.factor is factor
+                else (_probabilities(of_lump.factor, placed) @ others)[:, None]
+            )
+            share = 1.0 - P.sum(axis=1)
+            mean = mean + share * lump / len(draws)
+            square = square + share * lump**2 / len(draws)
+        mean = mean + (P * means).sum(axis=1) / len(draws)
+        square = square + (P * (variances + means**2)).sum(axis=1) / len(draws)
     if not np.isscalar(levels):
         return Prediction(None, None, np.asarray(levels))
     mean = np.broadcast_to(mean, N)
     return Prediction(mean, np.sqrt(np.maximum(square - mean**2, 0.0)), None)
+
+
+def _probabilities(factor: Factor, placed: PlacedRows) -> np.ndarray:
+    """Probabilities of the states of a factor: [row, state]."""
+    L = log_states(factor, placed.data)
+    return np.exp(L - logsumexp(L, axis=1, keepdims=True))
 
 
 def _cell_moments(
@@ -173,44 +199,46 @@ def _cell_moments(
 
 
 def simulate_rows(
-    draws: Sequence[Draw], data: Sequence[Any], n_columns: int, n_samples: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Simulate the cells of each row given its observed cells, ``n_samples`` times: [sample, row, column].
+    draws: Sequence[Draw], data: Sequence[Any], n_samples: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Simulate the cells of each row given its observed cells, ``n_samples`` times: [sample, row, position] by block.
 
     Row factors and depths are drawn from their posterior given the observed cells, states given the means of these.
 
-    Numbers are in the units of the families (real columns standardized), levels are codes; NaN in columns of no factor.
+    Numbers are in the units of the families (real columns standardized), levels are codes; NaN in parts of no factor.
     """
     N = n_rows(data[0])
-    out = np.full((n_samples, N, n_columns), np.nan)
     which = rng.integers(len(draws), size=n_samples)
+    out = [np.full((n_samples, N, plain_cells(part).shape[1]), np.nan) for part in data]
     for t in np.unique(which):
-        samples = np.flatnonzero(which == t)
+        samples, loadings = np.flatnonzero(which == t), draws[t].loadings
         placed = place_rows(draws[t], data)
         drawn = [placed.draw(rng) for _ in samples]
         depths = np.concatenate([one.depths for one in drawn])
         for factor in draws[t].factors:
-            L = log_states(factor, placed.data)
-            P = np.exp(L - logsumexp(L, axis=1, keepdims=True))
+            P = _probabilities(factor, placed)
             edges = np.cumsum(P, axis=1)
             u = rng.random((len(samples), N)) * edges[:, -1]
             states = np.minimum((u[:, :, None] > edges[None]).sum(axis=2), P.shape[1] - 1)
             at = 0
             for part in factor.blocks:
-                cols = factor.columns[at : at + len(part.positions)]
-                at += len(cols)
-                new = draw_cells(part, states.ravel(), rng, depths)
-                out[np.ix_(samples, np.arange(N), cols)] = new.reshape(len(samples), N, len(cols))
-        if len(draws[t].loadings):
-            real = real_columns(draws[t])
-            for sample, one in zip(samples, drawn, strict=True):
-                shift = one.rows @ draws[t].loadings[:, real]
-                out[sample][:, real] = one.sizes[:, None] * out[sample][:, real] + shift
+                columns = factor.columns[at : at + len(part.positions)]
+                at += len(columns)
+                new = draw_cells(part, states.ravel(), rng, depths).reshape(len(samples), N, len(columns))
+                if len(loadings) and isinstance(part.family, GaussianDiagonal):
+                    shift = np.stack([one.rows for one in drawn]) @ loadings[:, columns]
+                    new = np.stack([one.sizes for one in drawn])[:, :, None] * new + shift
+                out[part.block][np.ix_(samples, np.arange(N), part.positions)] = new
     return out
 
 
+def plain_cells(data: Any) -> np.ndarray:
+    """The cells of a block as one array, [row, position]."""
+    return data.X if isinstance(data, Counts) else data
+
+
 def column_evidence(factor: Factor, cluster: int | None = None) -> np.ndarray:
-    """Log Bayes factor, in nats, of the states of a factor against one state for all rows: [column].
+    """Log Bayes factor, in nats, of the states of a factor against one state for all rows: one for each part.
 
     With ``cluster``: of this state against all others pooled. Parameters are integrated out, so the value is negative
     for a column that does not depend on the states.
@@ -227,11 +255,10 @@ def column_evidence(factor: Factor, cluster: int | None = None) -> np.ndarray:
     return np.concatenate(out)
 
 
-def hide(data: Sequence[Any], block: int, position: int) -> list[Any]:
-    """Copy of the data with one column missing in all rows."""
+def hide(data: Sequence[Any], block: int, position: int, rows: Any = slice(None)) -> list[Any]:
+    """Copy of the data with one part missing in some rows, or in all."""
     out = list(data)
-    values = out[block].X if isinstance(out[block], Counts) else out[block]
-    values = values.copy()
-    values[:, position] = np.nan if values.dtype.kind == "f" else -1
+    values = plain_cells(out[block]).copy()
+    values[rows, position] = np.nan if values.dtype.kind == "f" else -1
     out[block] = Counts(values, out[block].exposure) if isinstance(out[block], Counts) else values
     return out

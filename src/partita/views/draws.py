@@ -5,7 +5,8 @@ row in every view. The distribution of a new row under a draw is a product of *f
 hidden state, and given that state the cells of the row are independent. For disjoint views a factor is a view and its
 states are the clusters. Views that share columns form one factor, whose states are combinations of their clusters.
 Columns are numbered as in the fitted table; columns that are not modeled (ignored ones, exposures) are in no view and
-in no factor.
+in no factor. A column with two parts (:mod:`partita.views.parts`) is twice in a factor, or in two factors; it is in the
+views of both.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class FactorBlock(NamedTuple):
 class Factor(NamedTuple):
     """Columns that depend on each other through one hidden state."""
 
-    columns: np.ndarray  # numbers in the table, in the order of ``blocks``
+    columns: np.ndarray  # numbers in the table of the parts, in the order of ``blocks``
     log_weights: np.ndarray  # [state] of a new row, including the state of a new cluster (without data)
     blocks: tuple[FactorBlock, ...]
 
@@ -119,18 +120,18 @@ def shared_views(draw: Draw) -> np.ndarray:
 
 
 def view_factors(
-    blocks: Sequence[Any], membership: np.ndarray, labels: np.ndarray, where: Sequence[np.ndarray]
+    blocks: Sequence[Any], members: Sequence[np.ndarray], labels: np.ndarray, where: Sequence[np.ndarray]
 ) -> tuple[Factor, ...]:
     """One factor per view of an estimate: its states are the clusters of the view, without one for a new cluster.
 
-    ``membership`` [column, view] and ``labels`` [row, view] are the estimate; ``where`` holds, block by block, the
-    numbers in the table of the columns of the blocks.
+    ``members`` [position, view], block by block, and ``labels`` [row, view] are the estimate; ``where`` holds, block by
+    block, the numbers in the table of the columns of the blocks.
     """
     out = []
-    for members, z in zip(membership.T, labels.T, strict=True):
+    for v, z in enumerate(labels.T):
         K, parts = int(z.max()) + 1, []
         for b, block in enumerate(blocks):
-            positions = np.flatnonzero(members[where[b]])
+            positions = np.flatnonzero(members[b][:, v])
             if len(positions):
                 family = take_columns(block.family, positions)
                 S = np.zeros((n_stats(family), K))

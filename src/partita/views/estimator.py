@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from partita.engines.passes.rows import n_stats
-from partita.estimator import RunningMixin, note_early_end
+from partita.estimator import RunningMixin, as_generator, note_early_end
 from partita.families import Block, Ordinal, entry_of, family_entry
 from partita.fitting.families import assemble, plan_families
+from partita.fitting.real_columns import Steps, describe_steps, steps_of
 from partita.fitting.settling import note_agreement
 from partita.fitting.storage import check_family, pack_coding, unpack_coding
 from partita.table import Table
@@ -21,9 +22,7 @@ from partita.views.draws import LIKELY, Draw, as_plain, columns_of, from_plain, 
 from partita.views.nuisance import MeanRowFactors
 from partita.views.profiles import view_profiles
 from partita.views.queries import ViewQueries
-from partita.views.skewed import describe_skewed, transform_skewed
-
-AUTO_FAMILIES = {"real": "gaussian"}
+from partita.views.real_columns import take_steps
 
 
 class HasLength(Protocol):
@@ -119,7 +118,7 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         return self.fit(X).view_labels_
 
     def _plan_families(self) -> Any:
-        return plan_families(AUTO_FAMILIES if self.family == "auto" else self.family, self.kinds)
+        return plan_families(self.family, self.kinds)
 
     def _read_training(self, X: Any, kinds: Any, sample_weight: Any, **options: Any) -> Table:
         """As in the base class; answers on a scale are numbers, so that a style of response can be a row factor."""
@@ -132,15 +131,22 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         )
 
     def _assemble(self, table: Table, plan: Any, exposure: str | None) -> tuple[Block, ...]:
-        """The blocks of the table, with skewed columns transformed where the family is chosen automatically."""
-        blocks = assemble(table, plan, exposure)
+        """The blocks of the table, with the steps for real columns where their family is chosen automatically."""
+        name, options = plan.families.get("real", ("", {}))
+        is_automatic = name == "auto"
+        blocks = assemble(table, plan.with_real("gaussian") if is_automatic else plan, exposure)
         check_families(blocks)
-        if isinstance(self.family, str) and self.family == "auto":
-            blocks = transform_skewed(blocks, table)
-        sentence = describe_skewed(blocks)
-        if sentence is not None:
-            self.fit_report_.add("powers", sentence, level="info")
+        if is_automatic:
+            (child,) = as_generator(self.random_state).spawn(1)
+            rng = child.spawn(1)[0]  # not that of a chain
+            blocks = take_steps(blocks, table, self._allowed_steps(steps_of(options)), rng)
+        for code, sentence in describe_steps(blocks):
+            self.fit_report_.add(code, sentence, level="info")
         return blocks
+
+    def _allowed_steps(self, steps: Steps) -> Steps:
+        """The steps for real columns that the model can take."""
+        return steps
 
     def _note_chains(self, reason: str, provisional: bool) -> None:
         """Note an early end of the chains in the report."""
@@ -168,7 +174,9 @@ class ViewsEstimator(RunningMixin, ViewQueries):
         self.n_views_posterior_ = {} if provisional else trace.n_views_posterior
         self.n_views_ = self._count_views()
         self.diagnostics_ = diagnose_views(self.draws_, provisional=provisional)
-        self.profiles_ = view_profiles(self._estimate, self._blocks, self.schema_)
+        self.profiles_ = view_profiles(
+            self._estimate, self.draws_[-1], self._blocks, self._parts(), self.schema_
+        )
 
     def _count_views(self) -> int:
         """The most probable number of views that are counted; without a posterior, that of the estimate."""
@@ -280,8 +288,10 @@ class ViewsEstimator(RunningMixin, ViewQueries):
                     where[part.block]
                 ):
                     raise ValueError("a draw has columns that its blocks do not have")
-                names = tuple(self._blocks[part.block].columns[position] for position in part.positions)
-                check_family(Block(part.family, None, names), self.schema_)
+                block = self._blocks[part.block]
+                names = tuple(block.columns[position] for position in part.positions)
+                coding = None if block.coding is None else block.coding.take(part.positions)
+                check_family(Block(part.family, None, names, coding=coding), self.schema_)
                 if len(part.S) != n_stats(part.family):
                     raise ValueError("the statistics of a draw do not belong to its families")
                 columns.append(where[part.block][part.positions])

@@ -4,7 +4,7 @@ Two columns of a factor are independent given the state of the row. Each column 
 levels of a column of codes, points drawn from the predictive of a numeric column. The probability of a point in a
 state is its density there divided by its marginal density, normalized to sum to one in every state. The pair is then a
 table of proper probabilities, whose mutual information cannot be negative. As the number of points grows it converges
-to the mutual information of the columns.
+to the mutual information of the columns. The lump of a column with two parts is a point of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from partita.families import Counts
 from partita.families.registry import entry_of
 from partita.labels.information import mutual_information
 from partita.views.draws import Draw, Factor, FactorBlock
-from partita.views.predictive import column_block, draw_cells, level_probabilities, score_block
+from partita.views.predictive import draw_cells, level_probabilities, parts_in, score_block
 
 
 def point_probabilities(
@@ -59,22 +59,66 @@ def occupied(factor: Factor) -> Factor:
     return Factor(factor.columns, factor.log_weights[used], cut)
 
 
-def factor_information(
-    factor: Factor, columns: Sequence[int], n_points: int, rng: np.random.Generator
+Points = dict[int, np.ndarray]  # by the number of a factor: probabilities of points, [state, point]
+
+
+def column_points(draw: Draw, column: int, n_points: int, rng: np.random.Generator) -> list[Points]:
+    """The points that represent a column: those of one part, and the lump of a column that has one.
+
+    The probability of a point is the product of what the factors give. ``draw`` has states with data only.
+    """
+    lump, (factor, part) = parts_in(draw, column)
+    at, weights = _number(draw, factor), _weights(factor)
+    if lump is None:
+        return [{at: point_probabilities(part, weights, n_points, rng)}]
+    P, of_lump = level_probabilities(lump.part), _number(draw, lump.factor)
+    if of_lump != at:
+        return [
+            {of_lump: P[:, :1]},
+            {of_lump: P[:, 1:], at: point_probabilities(part, weights, n_points, rng)},
+        ]
+    seen = weights * P[:, 1]
+    return [{at: P[:, :1]}, {at: P[:, 1:] * point_probabilities(part, seen / seen.sum(), n_points, rng)}]
+
+
+def _number(draw: Draw, factor: Factor) -> int:
+    return next(i for i, other in enumerate(draw.factors) if other is factor)
+
+
+def _weights(factor: Factor) -> np.ndarray:
+    return np.exp(factor.log_weights - logsumexp(factor.log_weights))
+
+
+def points_information(draw: Draw, one: Sequence[Points], other: Sequence[Points]) -> float:
+    """Mutual information of two columns given by their points; the states of different factors are independent."""
+    blocks = [[_joint(draw, a, b) for b in other] for a in one]
+    return mutual_information(np.block(blocks))
+
+
+def _joint(draw: Draw, one: Points, other: Points) -> np.ndarray:
+    """Probabilities of pairs of points: [point, point]."""
+    out = np.ones((1, 1))
+    for at in sorted({*one, *other}):
+        none = np.ones((len(draw.factors[at].log_weights), 1))
+        out = out * ((one.get(at, none).T * _weights(draw.factors[at])) @ other.get(at, none))
+    shape = (max(P.shape[1] for P in one.values()), max(P.shape[1] for P in other.values()))
+    return np.broadcast_to(out, shape)
+
+
+def draw_information(
+    draw: Draw, columns: Sequence[int], n_points: int, rng: np.random.Generator
 ) -> dict[tuple[int, int], float]:
-    """Mutual information of all pairs of the given columns that are in a factor."""
-    factor = occupied(factor)
-    here = [c for c in columns if c in set(factor.columns.tolist())]
-    if len(factor.log_weights) < 2:
-        return {}
-    weights = np.exp(factor.log_weights - logsumexp(factor.log_weights))
-    points = {c: point_probabilities(column_block(factor, c), weights, n_points, rng) for c in here}
-    out = {}
-    for i, a in enumerate(here):
-        joint = points[a].T * weights
-        for b in here[i + 1 :]:
-            out[a, b] = mutual_information(joint @ points[b])
-    return out
+    """Mutual information of the pairs of the given columns that share a factor with at least two states."""
+    draw = draw._replace(factors=tuple(occupied(factor) for factor in draw.factors))
+    held = [set(f.columns.tolist()) if len(f.log_weights) > 1 else set() for f in draw.factors]
+    pairs = [
+        (a, b)
+        for i, a in enumerate(columns)
+        for b in columns[i + 1 :]
+        if any(a in f and b in f for f in held)
+    ]
+    points = {c: column_points(draw, c, n_points, rng) for c in sorted({c for pair in pairs for c in pair})}
+    return {(a, b): points_information(draw, points[a], points[b]) for a, b in pairs}
 
 
 def mutual_information_matrix(
@@ -84,9 +128,8 @@ def mutual_information_matrix(
     place = {c: i for i, c in enumerate(columns)}
     out = np.zeros((len(columns), len(columns)))
     for draw in draws:
-        for factor in draw.factors:
-            for (a, b), value in factor_information(factor, columns, n_points, rng).items():
-                out[place[a], place[b]] += value / len(draws)
-                out[place[b], place[a]] = out[place[a], place[b]]
+        for (a, b), value in draw_information(draw, columns, n_points, rng).items():
+            out[place[a], place[b]] += value / len(draws)
+            out[place[b], place[a]] = out[place[a], place[b]]
     np.fill_diagonal(out, np.nan)
     return out

@@ -20,7 +20,7 @@ from partita.families.contract import summarize
 from partita.views.depths import draw_depths, log_depth_volumes
 from partita.views.draws import Draw, Factor
 from partita.views.nuisance import draw_row_factors, row_precisions, row_sizes, safe_sizes
-from partita.views.predictive import column_block, log_states, predictive_moments
+from partita.views.predictive import log_states, part_alone, predictive_moments
 
 N_STEPS = 10
 
@@ -169,12 +169,6 @@ def _slopes(loadings: np.ndarray, gain: np.ndarray, mean: np.ndarray) -> np.ndar
     return loadings[:, None, :] + gain[:, None, None] * mean if gain.any() else loadings
 
 
-def real_columns(draw: Draw) -> np.ndarray:
-    """Numbers in the table of the columns that have a part in row factors."""
-    found = [part.columns for factor in draw.factors for part in _real_parts(factor)]
-    return np.concatenate([np.zeros(0, np.intp), *found])
-
-
 class _RealPart(NamedTuple):
     """Real columns of one factor of a draw, with their predictive in every state."""
 
@@ -191,7 +185,7 @@ def _real_parts(factor: Factor) -> list[_RealPart]:
         columns = factor.columns[at : at + len(part.positions)]
         at += len(columns)
         if isinstance(part.family, GaussianDiagonal) and len(columns):
-            blocks = [column_block(factor, int(column)) for column in columns]
+            blocks = [part_alone(part, at) for at in range(len(columns))]
             mean, variance = np.array(
                 [predictive_moments(block.family, block.S) for block in blocks]
             ).swapaxes(0, 1)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 
 from partita.engines.passes.rows import n_cache
-from partita.families import Categorical, Counts, Exponential, GaussianDiagonal, Poisson, n_rows
+from partita.families import Bernoulli, Categorical, Counts, Exponential, GaussianDiagonal, Poisson, n_rows
 from partita.families.columns import take_columns, take_data
 from partita.families.contract import draw as draw_parameters
 from partita.families.contract import n_columns, simulate, stats_start, summarize
@@ -45,18 +45,40 @@ def log_density_rows(draw: Draw, data: Sequence[Any]) -> np.ndarray:
     )
 
 
-def column_block(factor: Factor, column: int) -> FactorBlock:
-    """One column of a factor by itself, with its statistics in every state."""
-    at = int(np.flatnonzero(factor.columns == column)[0])
-    for part in factor.blocks:
-        if at < len(part.positions):
-            lo, hi = (int(stats_start(part.family, at + step)) for step in (0, 1))
-            family = take_columns(part.family, np.array([at]))
-            return FactorBlock(
-                int(part.block), part.positions[[at]], family, np.ascontiguousarray(part.S[lo:hi])
-            )
-        at -= len(part.positions)
-    raise ValueError(f"column {column} is not in this factor")
+def part_alone(block: FactorBlock, at: int) -> FactorBlock:
+    """One part of a block by itself, with its statistics in every state."""
+    lo, hi = (int(stats_start(block.family, at + step)) for step in (0, 1))
+    family = take_columns(block.family, np.array([at]))
+    return FactorBlock(int(block.block), block.positions[[at]], family, np.ascontiguousarray(block.S[lo:hi]))
+
+
+def column_parts(factor: Factor, column: int) -> list[FactorBlock]:
+    """The parts of a column that are in a factor, each by itself; the one of the lump comes first."""
+    out, start = [], 0
+    for block in factor.blocks:
+        mine = np.flatnonzero(factor.columns[start : start + len(block.positions)] == column)
+        out += [part_alone(block, int(at)) for at in mine]
+        start += len(block.positions)
+    return sorted(out, key=lambda part: not isinstance(part.family, Bernoulli))
+
+
+class PlacedPart(NamedTuple):
+    """A part of a column, and the factor that it is in."""
+
+    factor: Factor
+    part: FactorBlock
+
+
+def parts_in(draw: Draw, column: int) -> tuple[PlacedPart | None, PlacedPart]:
+    """The part of a column that is its lump, if it has two parts, and the other one."""
+    found = [
+        PlacedPart(factor, part)
+        for factor in draw.factors
+        if column in factor.columns
+        for part in column_parts(factor, column)
+    ]
+    found.sort(key=lambda one: not isinstance(one.part.family, Bernoulli))
+    return (None if len(found) == 1 else found[0]), found[-1]
 
 
 @singledispatch

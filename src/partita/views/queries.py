@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from partita.estimator import TableEstimator, as_generator
-from partita.families import Values, entry_of
 from partita.fitting.families import reassemble
 from partita.fitting.out_of_core import reads_chunks
 from partita.views import draw_queries
-from partita.views.draws import Draw, columns_of
+from partita.views.draws import Draw
 from partita.views.information import mutual_information_matrix
 from partita.views.new_rows import place_rows
+from partita.views.parts import ColumnParts, parts_of_columns
 from partita.views.predictive import log_states
 
 MAX_SIMILARITY_ROWS = 20_000
@@ -52,7 +52,12 @@ class ViewQueries(TableEstimator):
         return number
 
     def _modeled(self) -> np.ndarray:
-        return np.sort(np.concatenate(columns_of(self.schema_, self._blocks)))
+        """Numbers of the modeled columns, in increasing order."""
+        return np.array(list(self._parts()), dtype=np.intp)
+
+    def _parts(self) -> dict[int, ColumnParts]:
+        """The parts of each modeled column."""
+        return parts_of_columns(self.schema_, self._blocks)
 
     def dependence_probability(self, first: Any, second: Any) -> float:
         """Probability that two columns depend on each other, that is, share a view with at least two clusters.
@@ -127,9 +132,11 @@ class ViewQueries(TableEstimator):
         K = len(factor.log_weights)
         if cluster is not None and not 0 <= cluster < K:
             raise ValueError(f"view {view} has no cluster {cluster}: it has {K}, numbered from 0")
-        value = draw_queries.column_evidence(factor, cluster) / len(self._estimate.labels)
+        by_part = draw_queries.column_evidence(factor, cluster) / len(self._estimate.labels)
+        columns = list(dict.fromkeys(factor.columns.tolist()))
+        value = np.array([by_part[factor.columns == column].sum() for column in columns])
         order = np.argsort(-value, kind="stable")
-        return [(self.schema_.names[factor.columns[i]], float(value[i])) for i in order]
+        return [(self.schema_.names[columns[i]], float(value[i])) for i in order]
 
     def _estimate_factor(self, view: int):
         check_is_fitted(self)
@@ -175,7 +182,7 @@ class ViewQueries(TableEstimator):
         chosen = None
         if view is not None:
             factor = self._estimate_factor(view)
-            chosen, weighted = factor.columns, True
+            chosen, weighted = np.unique(factor.columns), True
         if columns is not None:
             chosen = np.array([self._column(c) for c in columns])
         return draw_queries.row_similarity(self.draws_, rows, chosen, weighted)
@@ -204,13 +211,8 @@ class ViewQueries(TableEstimator):
     def _log_units(self, table: Any) -> np.ndarray:
         """What is added to the log density of each observed cell for densities in the user's units: [row, column]."""
         out = np.zeros((table.n_rows, self.schema_.n_features))
-        for block, numbers in zip(self._blocks, columns_of(self.schema_, self._blocks), strict=True):
-            entry = entry_of(block.family)
-            for d, j in enumerate(numbers):
-                if block.coding is not None:
-                    out[:, j] = block.coding.log_slope(d, table.column(block.columns[d]).values)
-                elif entry.kind == "real" and not entry.raw:
-                    out[:, j] = -np.log(self.schema_.columns[j].scale)
+        for j, parts in self._parts().items():
+            out[:, j] = parts.log_units(table.column(parts.column.name).values)
         return np.where(self._seen(table), out, 0.0)
 
     def _seen(self, table: Any) -> np.ndarray:
@@ -225,7 +227,11 @@ class ViewQueries(TableEstimator):
 
     @reads_chunks
     def score_samples(self, X: Any) -> np.ndarray:
-        """Log density of each row in the user's units, averaged over draws; missing cells are left out."""
+        """Log density of each row in the user's units, averaged over draws; missing cells are left out.
+
+        A cell with the lump of its column counts with its probability; other cells of such a column, with the
+        probability that a cell is not the lump times their density.
+        """
         data, table = self._encode(X)
         return draw_queries.log_density(self.draws_, data) + self._log_units(table).sum(axis=1)
 
@@ -251,9 +257,12 @@ class ViewQueries(TableEstimator):
             raise ValueError(
                 f"given has {other.n_rows} rows and X has {table.n_rows}: pass the same rows in both"
             )
+        seen = self._seen(table)
+        for number, parts in self._parts().items():
+            for place in parts.places:
+                known = draw_queries.hide(known, *place, seen[:, number])
         both = [_merged(a, b) for a, b in zip(data, known, strict=True)]
-        hidden = [_without(b, a) for a, b in zip(data, known, strict=True)]
-        return draw_queries.log_density(self.draws_, both, hidden) + self._log_units(table).sum(axis=1)
+        return draw_queries.log_density(self.draws_, both, known) + self._log_units(table).sum(axis=1)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log density of the rows, as in ``score_samples``."""
@@ -262,7 +271,8 @@ class ViewQueries(TableEstimator):
     def surprisal(self, X: Any) -> np.ndarray:
         """``-log p(cell | the other cells of its row)`` of every cell, in nats; NaN where a cell is missing.
 
-        For real columns this is a density in the user's units: values are comparable within a column only.
+        For real columns this is a density in the user's units: values are comparable within a column only. A cell with
+        the lump of its column, such as a zero that half of the rows have, has a probability in its place.
         """
         data, table = self._encode(X)
         out = draw_queries.cell_surprisal(self.draws_, data, self.schema_.n_features) - self._log_units(table)
@@ -295,40 +305,27 @@ class ViewQueries(TableEstimator):
         """
         number = self._column(column)
         data, _ = self._encode(X)
-        block, position = self._address(number)
-        return self._predicted(number, draw_queries.hide(data, block, position))
+        parts = self._parts()[number]
+        for place in parts.places:
+            data = draw_queries.hide(data, *place)
+        return self._predicted(number, parts, data)
 
-    def _address(self, number: int) -> tuple[int, int]:
-        for b, numbers in enumerate(columns_of(self.schema_, self._blocks)):
-            if number in numbers:
-                return b, int(np.flatnonzero(numbers == number)[0])
-        raise ValueError(f"column {number} is not modeled")
-
-    def _predicted(self, number: int, data: Any) -> dict[str, np.ndarray]:
+    def _predicted(self, number: int, parts: ColumnParts, data: Any) -> dict[str, np.ndarray]:
         """Prediction of one column given the observed cells, in the user's units."""
-        column, coding = self.schema_.columns[number], self._coding(number)
-        moments = (
-            None if coding is None else lambda means, variances: _column_moments(coding, means, variances)
-        )
-        found = draw_queries.predict_cells(self.draws_, data, number, moments)
-        if found.probabilities is not None:
-            levels = np.array(column.levels, dtype=object)
-            P = found.probabilities[:, : len(levels)]
-            return {"levels": levels, "probabilities": P, "value": levels[P.argmax(axis=1)]}
-        assert found.mean is not None and found.sd is not None
-        if coding is not None or not self._is_scaled(number):
+        lump = np.nan if parts.lumps is None else parts.lump
+        found = draw_queries.predict_cells(self.draws_, data, number, parts.moments, lump)
+        if found.probabilities is None:
+            assert found.mean is not None and found.sd is not None
             return {"mean": found.mean, "sd": found.sd}
-        return {"mean": column.center + column.scale * found.mean, "sd": column.scale * found.sd}
-
-    def _coding(self, number: int) -> Values | None:
-        """The coding of a column that is not modeled as it is."""
-        b, position = self._address(number)
-        coding = self._blocks[b].coding
-        return None if coding is None else coding.take(np.array([position]))
-
-    def _is_scaled(self, number: int) -> bool:
-        entry = entry_of(self._blocks[self._address(number)[0]].family)
-        return entry.kind == "real" and not entry.raw
+        if parts.lumps is not None:
+            mean, sd = parts.moments_beside()
+            share = found.probabilities[:, 1]
+            center = (1.0 - share) * lump + share * mean
+            spread = share * sd**2 + share * (1.0 - share) * (mean - lump) ** 2
+            return {"mean": center, "sd": np.sqrt(spread)}
+        levels = np.array(parts.column.levels, dtype=object)
+        P = found.probabilities[:, : len(levels)]
+        return {"levels": levels, "probabilities": P, "value": levels[P.argmax(axis=1)]}
 
     def impute(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Fill the missing cells of X, with the uncertainty of each filled cell.
@@ -345,11 +342,11 @@ class ViewQueries(TableEstimator):
         seen = self._seen(table)
         filled = self._user_table(table)
         uncertainty = np.where(seen, 0.0, np.nan)
-        for number in self._modeled():
+        for number, parts in self._parts().items():
             rows = np.flatnonzero(~seen[:, number])
             if not len(rows):
                 continue
-            predicted = self._predicted(int(number), data)
+            predicted = self._predicted(number, parts, data)
             filled[rows, number] = predicted["value" if "value" in predicted else "mean"][rows]
             if "sd" in predicted:
                 uncertainty[rows, number] = predicted["sd"][rows]
@@ -392,38 +389,26 @@ class ViewQueries(TableEstimator):
         D = self.schema_.n_features
         if given is None:
             empty = np.full((1, D), None, dtype=object)
-            drawn = draw_queries.simulate_rows(self.draws_, self._encode(empty)[0], D, int(n_samples), rng)
-            return self._user_rows(drawn[:, 0])
+            drawn = draw_queries.simulate_rows(self.draws_, self._encode(empty)[0], int(n_samples), rng)
+            return self._user_rows([cells[:, 0] for cells in drawn], rng)
         data, table = self._encode(given)
-        drawn = draw_queries.simulate_rows(self.draws_, data, D, int(n_samples), rng)
+        drawn = draw_queries.simulate_rows(self.draws_, data, int(n_samples), rng)
         known, seen = self._user_table(table), self._seen(table)
-        out = [self._user_rows(one) for one in drawn]
+        out = [self._user_rows([cells[t] for cells in drawn], rng) for t in range(int(n_samples))]
         for one in out:
             one[seen] = known[seen]
         return np.stack(out) if out else np.empty((0, *known.shape), known.dtype)
 
-    def _user_rows(self, drawn: np.ndarray) -> np.ndarray:
+    def _user_rows(self, drawn: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+        """Rows in the user's units and labels, from the cells of all blocks."""
         columns: dict[int, np.ndarray] = {}
-        for j in self._modeled():
-            column, values = self.schema_.columns[j], drawn[:, j]
+        for number, parts in self._parts().items():
+            column, values = parts.column, parts.values(drawn, rng)
             if column.kind in ("binary", "categorical"):
                 codes = np.minimum(values.astype(int), len(column.levels) - 1)
-                columns[int(j)] = self.schema_.decode(column.name, codes)
-            elif (coding := self._coding(int(j))) is not None:
-                columns[int(j)] = coding.decode_column(0, values)
-            elif self._is_scaled(int(j)):
-                columns[int(j)] = column.center + column.scale * values
-            else:
-                columns[int(j)] = values
-        return _stack(columns, len(drawn), self.schema_)
-
-
-def _column_moments(
-    coding: Values, means: np.ndarray, variances: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Means and standard deviations in the user's units of normal cells of one column, for any shape."""
-    mean, sd, _ = coding.moments(means.reshape(-1, 1), variances.reshape(-1, 1))
-    return mean.reshape(means.shape), sd.reshape(means.shape)
+                values = self.schema_.decode(column.name, codes)
+            columns[number] = values
+        return _stack(columns, len(drawn[0]), self.schema_)
 
 
 def _stack(columns: dict[int, np.ndarray], n: int, schema: Any) -> np.ndarray:
@@ -454,10 +439,3 @@ def _merged(first: Any, second: Any) -> Any:
     if hasattr(first, "exposure"):
         return first._replace(X=_merged(first.X, second.X))
     return np.where(_missing(first), second, first)
-
-
-def _without(first: Any, second: Any) -> Any:
-    """Cells of the first table that are missing in the second."""
-    if hasattr(first, "exposure"):
-        return first._replace(X=_without(first.X, second.X))
-    return np.where(_missing(second), first, np.nan if first.dtype.kind == "f" else -1).astype(first.dtype)

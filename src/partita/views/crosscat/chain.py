@@ -1,4 +1,7 @@
-"""Chains over views: a row step in every view, a column step, and steps of row factors and depths make an iteration."""
+"""Chains over views.
+
+A row step in every view, a column step, and steps of row factors, tied values and depths make an iteration.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from partita.views.crosscat.layout import part_columns, view_blocks
 from partita.views.crosscat.merge import merge_or_split
 from partita.views.crosscat.row_factors import log_joint, row_factor_step
 from partita.views.crosscat.state import CrossCatPlan, ViewsState, columns_in, row_step
+from partita.views.crosscat.tied_cells import tie_step
 from partita.views.nuisance import safe_sizes
 
 CHAIN_MOVE_SHARE = 0.1  # births per unit, and merges or splits per view, in an iteration of a chain
@@ -81,7 +85,7 @@ def column_step(
 
 
 def step(state: ViewsState, plan: CrossCatPlan, rng: np.random.Generator) -> ViewsState:
-    """One iteration."""
+    """One iteration without new values in tied cells, so that a search compares states of the same data."""
     state = row_factor_step(column_step(row_step(state, plan), plan, rng), rng, plan.dtype)
     return depth_step(state, rng, plan.dtype)
 
@@ -172,12 +176,15 @@ def views_sampler(
     def row_factors(chain: ViewsChain) -> ViewsChain:
         return chain._replace(state=row_factor_step(chain.state, chain.rng, plan.dtype))
 
+    def tied(chain: ViewsChain) -> ViewsChain:
+        return chain._replace(state=tie_step(chain.state, chain.rng, plan.dtype))
+
     def depths(chain: ViewsChain) -> ViewsChain:
         return chain._replace(state=depth_step(chain.state, chain.rng, plan.dtype))
 
     return Sampler(
         start=start,
-        steps=[rows, columns, row_factors, depths],
+        steps=[rows, columns, row_factors, tied, depths],
         log_joint=lambda chain: log_joint(chain.state),
         draw=lambda chain, value: take_snapshot(chain.state, number, value),
         n_clusters=lambda chain: len(chain.state.views),

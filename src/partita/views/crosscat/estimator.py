@@ -67,10 +67,16 @@ class CrossCat(ReadsSample, ViewsEstimator):
     family : "auto", str, pair or mapping, default="auto"
         The likelihood of each column, as in :class:`~partita.Mixture`: "gaussian", "exponential", "poisson",
         "bernoulli" or "categorical". Families of several columns (full covariances, count vectors) are not allowed.
+        With "auto", real columns are prepared in tables of at least 50 rows and at most 30 of them: a column with a
+        lump (one value far more frequent than the others) has two parts, whether a cell has it and the value
+        elsewhere, which share their view; a skewed column is transformed if that has more evidence; and a tied value
+        stands for the interval around it. ``family={"real": ("auto", {"lumps": False, "powers": False, "ties":
+        False})}`` switches these steps off, ``family={"real": "gaussian"}`` all of them.
     inference : {"gibbs", "vb", "search"}, default="gibbs"
         "gibbs": chains that sample the views and the clusters from the posterior. "vb": variational Bayes, with
         independent draws from its approximation. "search": the most probable state that is found by short chains and
-        coordinate ascent.
+        coordinate ascent. Chains draw the values of ties anew in each iteration; the others keep one draw of them from
+        before the fit.
     together, apart : sequence of sequences of columns, default=None
         Constraints on columns (names or numbers). The columns of a group of ``together`` share a view; no two columns
         of a group of ``apart`` do.
@@ -177,7 +183,8 @@ class CrossCat(ReadsSample, ViewsEstimator):
     alternatives_ : list of list
         For each view, the best supported coarse (2 or 3), medium (4 to 8) and fine answers; see :meth:`at`.
     profiles_ : list of dict
-        For each view and column, the profile of each cluster in the user's units and labels.
+        For each view and column, the profile of each cluster in the user's units and labels. Columns with a lump also
+        have this ``lump``, its ``lump_share``, and mean and deviation of the other values.
     trace_ : ViewTrace, with chains
         Per draw: ``log_joint``, ``n_views``, ``concentration`` (of the views) and ``chain``.
     diagnostics_ : ViewDiagnostics
@@ -446,9 +453,13 @@ class CrossCat(ReadsSample, ViewsEstimator):
         return np.column_stack(columns)
 
     def _lay_out(self, blocks: Sequence[Block]) -> Layout:
-        """The layout with the user's constraints; columns are numbered block after block."""
-        flat = np.concatenate(columns_of(self.schema_, blocks))
-        place = {int(number): i for i, number in enumerate(flat)}
+        """The layout with the user's constraints; parts of columns are numbered block after block.
+
+        The parts of a column move together, as the columns of a group of ``together`` do.
+        """
+        flat = np.concatenate(columns_of(self.schema_, blocks)).tolist()
+        parts = {number: [i for i, other in enumerate(flat) if other == number] for number in flat}
+        place = {number: found[0] for number, found in parts.items()}
 
         def numbers(groups: Any, name: str) -> list[list[int]]:
             if groups is None:
@@ -457,7 +468,7 @@ class CrossCat(ReadsSample, ViewsEstimator):
                 raise ValueError(f"{name} is {groups!r}: pass a list of groups of columns, by name or number")
             return [[place[self._constrained_column(c)] for c in group] for group in groups]
 
-        together = numbers(self.together, "together")
+        together = numbers(self.together, "together") + [found for found in parts.values() if len(found) > 1]
         pairs = [
             (a, b)
             for group in numbers(self.apart, "apart")
@@ -538,7 +549,9 @@ class CrossCat(ReadsSample, ViewsEstimator):
         families = _mean_families(layout, result.snapshots)
         blocks = [block._replace(family=family) for block, family in zip(blocks, families, strict=True)]
         self._keep_families(blocks)
-        membership = estimate_membership(self.draws_, np.concatenate(where), D, rng)
+        membership = estimate_membership(
+            self.draws_, np.array(list(dict.fromkeys(np.concatenate(where)))), D, rng
+        )
         found = mean_row_factors(self.draws_, D)
         self._set_row_factors(found)
         self._set_depths(self.draws_, len(found.rows))
@@ -599,7 +612,8 @@ class CrossCat(ReadsSample, ViewsEstimator):
         )
         self.confidence_kind_ = "co-clustering probability"
         rest = with_mean_depths(remove_row_factors(blocks, where, found), self.draws_)
-        factors = view_factors(rest, membership, self.view_labels_, where)
+        members = [membership[numbers] for numbers in where]
+        factors = view_factors(rest, members, self.view_labels_, where)
         self._estimate = estimate_draw(membership, self.view_labels_, factors, found, self.draws_)
 
 

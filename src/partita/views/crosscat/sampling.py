@@ -123,7 +123,11 @@ def fit_chains(layout: Layout, request: CrossCatRequest) -> ViewsResult:
         executor=request.executor,
         checkpoint=checkpoint,
         settling=views_settling(
-            len(request.rngs), request.n_draws, request.burn_in, snapshot_outline, request.longest
+            len(request.rngs),
+            request.n_draws,
+            request.burn_in,
+            lambda snapshot: snapshot_outline(snapshot, layout),
+            request.longest,
         ),
     )
     return ViewsResult(
@@ -136,11 +140,14 @@ def fit_chains(layout: Layout, request: CrossCatRequest) -> ViewsResult:
     )
 
 
-def snapshot_outline(snapshot: Snapshot) -> Draw:
-    """Memberships and labels of a snapshot, with columns numbered as in the layout."""
-    membership = np.zeros((snapshot.loadings.shape[1], len(snapshot.views)), bool)
+def snapshot_outline(snapshot: Snapshot, layout: Layout) -> Draw:
+    """Memberships and labels of a snapshot, with columns numbered as their names come first in the layout."""
+    names = [name for block in layout.blocks for name in block.columns]
+    place = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    numbers = np.array([place[name] for name in names])
+    membership = np.zeros((len(place), len(snapshot.views)), bool)
     for v, view in enumerate(snapshot.views):
-        membership[view.columns, v] = True
+        membership[numbers[view.columns], v] = True
     return outline(membership, np.column_stack([view.labels for view in snapshot.views]))
 
 
@@ -215,7 +222,8 @@ def as_draw(snapshot: Snapshot, where: Sequence[np.ndarray], n_columns: int) -> 
     for v, view in enumerate(snapshot.views):
         membership[flat[view.columns], v] = True
     loadings = np.zeros((len(snapshot.loadings), n_columns))
-    loadings[:, flat] = snapshot.loadings
+    for number, own in zip(flat, snapshot.loadings.T, strict=True):
+        loadings[:, number] += own  # only one part of a column has any
     return Draw(
         membership,
         np.column_stack([view.labels for view in snapshot.views]),

@@ -19,7 +19,7 @@ from partita.partitions import DirichletProcess, IndianBuffet, log_eppf, sample_
 from partita.partitions.learning import UNIT_GAMMA, sample_positive
 from partita.views.depths import Depths
 from partita.views.draws import Draw
-from partita.views.overlapping.additive import set_rows
+from partita.views.overlapping.additive import AdditiveColumns, set_rows
 from partita.views.overlapping.full_covariance import FullTable
 from partita.views.overlapping.row_factors import NO_ROW_FACTORS, FirstRowFactors
 from partita.views.overlapping.search import OverlapSearch
@@ -55,6 +55,7 @@ class OverlapDraw(NamedTuple):
     state: OverlapState
     log_joint: float
     chain: int
+    cells: np.ndarray | None = None  # values of the additive columns, [row, column], if some of them are tied
 
 
 def draw_outline(drawn: OverlapDraw) -> Draw:
@@ -69,22 +70,26 @@ class OverlapChain(NamedTuple):
 
     state: OverlapState
     rng: np.random.Generator
+    cells: AdditiveColumns | None = (
+        None  # the additive columns, if some of them have tied values that were drawn
+    )
 
 
 def chain_step(
     table: OverlapTable | FullTable, state: OverlapState, rng: np.random.Generator, plan: OverlapPlan
 ) -> OverlapState:
-    """One iteration."""
+    """One iteration, which begins with the values of the table in tied cells."""
+    chain = OverlapChain(state, rng)
     for one in overlap_steps(table, plan):
-        state = one(OverlapChain(state, rng)).state
-    return state
+        chain = one(chain)
+    return chain.state
 
 
 def overlap_steps(table: OverlapTable | FullTable, plan: OverlapPlan) -> list[Callable]:
-    """The steps of an iteration: memberships, labels, row factors and depths, hyper-parameters."""
+    """The steps of an iteration: memberships, labels, row factors and depths, tied values, hyper-parameters."""
 
     def features(chain: OverlapChain) -> OverlapChain:
-        state = table.feature_step(
+        state = own_table(table, chain).feature_step(
             chain.state, chain.rng, max_per_column=plan.max_per_column, max_views=plan.max_views
         )
         return chain._replace(state=state)
@@ -92,18 +97,30 @@ def overlap_steps(table: OverlapTable | FullTable, plan: OverlapPlan) -> list[Ca
     def rows(chain: OverlapChain) -> OverlapChain:
         if not chain.state.Z:
             return chain
-        return chain._replace(state=table.row_step(chain.state, chain.rng, n_moves=plan.n_moves))
+        state = own_table(table, chain).row_step(chain.state, chain.rng, n_moves=plan.n_moves)
+        return chain._replace(state=state)
 
     def row_factors(chain: OverlapChain) -> OverlapChain:
         hyper = chain.state.hyper
         if isinstance(table, FullTable) or not (hyper.effects.rank or hyper.depths):
             return chain
-        return chain._replace(state=table.nuisance_step(chain.state, chain.rng))
+        return chain._replace(state=own_table(table, chain).nuisance_step(chain.state, chain.rng))
+
+    def tied(chain: OverlapChain) -> OverlapChain:
+        if isinstance(table, FullTable) or table.ties is None:
+            return chain
+        drawn = own_table(table, chain).tie_step(chain.state, chain.rng)
+        return chain._replace(cells=drawn.additive)
 
     def hyper(chain: OverlapChain) -> OverlapChain:
-        return chain._replace(state=learn_hyper(table, chain.state, chain.rng, plan))
+        return chain._replace(state=learn_hyper(own_table(table, chain), chain.state, chain.rng, plan))
 
-    return [features, rows, row_factors, hyper]
+    return [features, rows, row_factors, tied, hyper]
+
+
+def own_table(table: Any, chain: OverlapChain) -> Any:
+    """The table with the values that the chain has drawn for its tied cells."""
+    return table if chain.cells is None else table._replace(additive=chain.cells)
 
 
 def overlap_sampler(
@@ -117,8 +134,10 @@ def overlap_sampler(
     return Sampler(
         start=lambda: OverlapChain(start, rng),
         steps=overlap_steps(table, plan),
-        log_joint=lambda chain: table.log_joint(chain.state),
-        draw=lambda chain, value: OverlapDraw(chain.state, value, number),
+        log_joint=lambda chain: own_table(table, chain).log_joint(chain.state),
+        draw=lambda chain, value: OverlapDraw(
+            chain.state, value, number, None if chain.cells is None else chain.cells.X
+        ),
         n_clusters=lambda chain: chain.state.n_views,
     )
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,26 +17,23 @@ from partita.views.overlapping.combinations import combination_labels
 from partita.views.overlapping.state import OverlapState, by_views
 from partita.views.overlapping.table import OverlapTable
 
+if TYPE_CHECKING:
+    from partita.views.overlapping.result import Arrangement
+
 MAX_STATES = 256  # of a factor; beyond it, the most frequent combinations represent all
 
 
-def as_draw(
-    table: OverlapTable, drawn: OverlapDraw, where: Sequence[np.ndarray], order: np.ndarray, n_columns: int
-) -> Draw:
-    """A draw with columns numbered as in the table.
-
-    ``where`` holds these numbers block by block, ``order`` in the order of the columns of the sampler.
-    """
+def as_draw(table: OverlapTable, drawn: OverlapDraw, arrangement: Arrangement) -> Draw:
+    """A draw with columns numbered as in the table that was fitted."""
     state = drawn.state
-    membership = np.zeros((n_columns, state.n_views), bool)
-    membership[order] = state.Y
+    membership = arrangement.by_column(state.Y)
     labels = np.array(state.Z, dtype=np.int64).reshape(state.n_views, table.n_rows).T
-    factors = tuple(_factor(table, state, views, where, order) for views in _components(state.Y))
+    factors = tuple(_factor(table, state, views, arrangement) for views in _components(state.Y))
     hyper = np.array([state.buffet.alpha, *[state.concentration] * state.n_views])
-    loadings = np.zeros((state.hyper.effects.rank, n_columns))
+    loadings = np.zeros((state.hyper.effects.rank, arrangement.n_columns))
     parameters = table.parameters(state) if state.hyper.effects.rank else None
     if parameters is not None:
-        loadings[:, order[: table.n_additive]] = parameters.loadings
+        loadings[:, arrangement.order[: table.n_additive]] = parameters.loadings
     rows = np.zeros((table.n_rows, 0)) if state.hyper.effects.rows is None else state.hyper.effects.rows
     gain = None if state.hyper.effects.sizes is None else state.hyper.effects.gain
     known = state.hyper.depths
@@ -77,32 +73,28 @@ def _states(state: OverlapState, views: tuple[int, ...]) -> tuple[np.ndarray, np
 
 
 def _factor(
-    table: OverlapTable, state: OverlapState, views: tuple[int, ...], where: Any, order: np.ndarray
+    table: OverlapTable, state: OverlapState, views: tuple[int, ...], arrangement: Arrangement
 ) -> Factor:
     codes, log_weights = _states(state, views)
     mine = np.asarray(state.Y[:, list(views)].any(axis=1) if views else ~state.Y.any(axis=1))
-    parts, at = [], 0
+    parts, at, numbers = [], 0, list(arrangement.numbers)
     if table.additive is not None:
+        number = numbers.pop(0)
         columns = np.flatnonzero(mine[: table.n_additive])
         if len(columns):
-            parts.append(_additive_block(table, state, views, codes, columns))
+            parts.append(_additive_block(table, state, views, codes, columns)._replace(block=number))
         at = table.n_additive
     combined = table.deepened(state.hyper)
     if combined is not None:
-        for block, family in zip(combined.blocks, state.hyper.families, strict=True):
+        for number, block, family in zip(numbers, combined.blocks, state.hyper.families, strict=True):
             width = int(n_columns(family))
             columns = np.flatnonzero(mine[at : at + width])
             if len(columns):
                 S = combination_statistics(block, family, state, views, codes, columns, at)
-                number = _block_number(where, order, at)
                 parts.append(FactorBlock(number, columns, take_columns(family, columns), S))
             at += width
-    columns = np.concatenate([where[part.block][part.positions] for part in parts])
+    columns = np.concatenate([arrangement.where[part.block][part.positions] for part in parts])
     return Factor(columns, log_weights, tuple(parts))
-
-
-def _block_number(where: Any, order: np.ndarray, at: int) -> int:
-    return next(b for b, numbers in enumerate(where) if order[at] in numbers)
 
 
 def _additive_block(table, state, views, codes, columns) -> FactorBlock:

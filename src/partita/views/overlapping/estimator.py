@@ -20,6 +20,7 @@ from partita.estimator import RUNNING_CONSTRAINTS, as_generator
 from partita.execution import check_memory
 from partita.families import Block, Counts, GaussianDiagonal
 from partita.fitting.out_of_core import reads_chunks
+from partita.fitting.real_columns import Steps
 from partita.fitting.request import kinds_asked
 from partita.metrics import perplexity
 from partita.table import Table
@@ -83,7 +84,11 @@ class OverlappingViews(ViewsEstimator):
         Whether the effects of clusters may grow with the row factors, as differences between pixels do in a brighter
         image: they are then multiplied by the size of the row, 1 plus the sum of its row factors times their gains,
         which are learned. False for gains of 0.
-    family, kinds, missing_codes, handle_unknown
+    family : "auto", str, pair or mapping, default="auto"
+        As in :class:`~partita.CrossCat`. The two parts of a column with a lump have views of their own, and the column
+        belongs to all of them; with ``covariance="full"`` no column has two parts. Chains draw the values of ties of
+        additive columns anew in each iteration; searches, and columns with cells, keep one draw from before the fit.
+    kinds, missing_codes, handle_unknown
         As in :class:`~partita.CrossCat`.
     exposure : str, default=None
         Name of the column with the exposures of the counts. "length", for text: the sum of the counts of each row, so
@@ -360,9 +365,13 @@ class OverlappingViews(ViewsEstimator):
         table = OverlapTable(
             read_reals(blocks[additive[0]].data) if additive else None,
             CombinationColumns(tuple(blocks[b] for b in others)) if others else None,
+            blocks[additive[0]].ties if additive else None,
         )
-        order = np.concatenate([where[b] for b in [*additive, *others]])
-        return table, Arrangement(blocks, where, order, self.schema_.n_features)
+        return table, Arrangement(blocks, where, [*additive, *others], self.schema_.n_features)
+
+    def _allowed_steps(self, steps: Steps) -> Steps:
+        """With full covariances, all columns are complete vectors of normal variables."""
+        return steps._replace(lumps=False, ties=False) if self.covariance == "full" else steps
 
     def _with_covariance(self, table: OverlapTable) -> FullTable:
         """The columns as chains with full covariances read them; refuses tables that they cannot read."""

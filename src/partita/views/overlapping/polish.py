@@ -9,6 +9,7 @@ each row takes its most probable label.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy.special import logsumexp
 from partita.dispatch import kernel
 from partita.engines.passes.rows import n_cache, n_stats
 from partita.families.gaussian import GaussianDiagonal
+from partita.families.registry import Block
 from partita.families.rows import add_statistics, log_marginals, refresh_clusters, score_rows
 from partita.labels import canonical, ordered_by_size
 from partita.partitions import DirichletProcess, log_eppf
@@ -181,7 +183,7 @@ def label_entropies(table: OverlapTable, state: OverlapState) -> np.ndarray:
 
 
 def join_clusters(table: OverlapTable, state: OverlapState) -> OverlapState:
-    """Merge pairs of clusters while that increases the score, in views that have additive columns only.
+    """Merge pairs of clusters while that increases the score, in views that have additive columns.
 
     The score is the evidence plus the entropy of the labels, as in searches. Without the entropy all clusters of a view
     of few columns, whose labels are uncertain, would be merged.
@@ -189,29 +191,37 @@ def join_clusters(table: OverlapTable, state: OverlapState) -> OverlapState:
     fit = PolishedColumns(table, state)
     Z = list(state.Z)
     prior = DirichletProcess(state.concentration)
+    combined = table.deepened(state.hyper)
     for v, z in enumerate(Z):
-        if state.Y[table.n_additive :, v].any():
+        if not state.Y[: table.n_additive, v].any():
             continue
         R = np.eye(int(z.max()) + 1)[z]
         fit.put_back(v, R, *fit.take_out(v, R))
         raw, inverse = fit.take_out(v, R)
         X = np.where(fit.seen[:, fit.columns[v]], raw * np.sqrt(inverse), np.nan) / fit.size
-        Z[v] = _joined(np.ascontiguousarray(X), z, prior)
+        blocks = [
+            Block(GaussianDiagonal.default(X.shape[1], k=0.3, a=2.0, b=2.0), np.ascontiguousarray(X), ())
+        ]
+        if combined is not None:
+            blocks += combined.mixture_blocks(Z, state.Y[table.n_additive :], v, state.hyper.families)
+        Z[v] = _joined(blocks, z, prior)
         R = np.eye(int(Z[v].max()) + 1)[Z[v]]
         fit.put_back(v, R, raw, inverse)
     return state._replace(Z=tuple(Z))
 
 
-def _joined(X: np.ndarray, z: np.ndarray, prior: Any) -> np.ndarray:
-    family = GaussianDiagonal.default(X.shape[1], k=0.3, a=2.0, b=2.0)
+def _joined(blocks: Sequence[Block], z: np.ndarray, prior: Any) -> np.ndarray:
     while z.max() > 0:
         K = int(z.max()) + 1
-        S = np.zeros((3 * X.shape[1], K))
-        add_statistics(family, X, z, S)
         n = np.bincount(z).astype(float)
         j, k = np.triu_indices(K, 1)
-        each = log_marginals(family, S).sum(axis=0)
-        gain = log_marginals(family, np.ascontiguousarray(S[:, j] + S[:, k])).sum(axis=0) - each[j] - each[k]
+        gain = np.zeros(len(j))
+        for block in blocks:
+            S = np.zeros((n_stats(block.family), K))
+            add_statistics(block.family, block.data, z, S)
+            each = log_marginals(block.family, S).sum(axis=0)
+            both = log_marginals(block.family, np.ascontiguousarray(S[:, j] + S[:, k])).sum(axis=0)
+            gain += both - each[j] - each[k]
         now = log_eppf(prior, n, K)
         for p in range(len(j)):
             rest = np.append(np.delete(n, [j[p], k[p]]), n[j[p]] + n[k[p]])
@@ -220,7 +230,7 @@ def _joined(X: np.ndarray, z: np.ndarray, prior: Any) -> np.ndarray:
         if not len(tried):
             break
         joined = [canonical(np.where(z == k[p], j[p], z)) for p in tried]
-        gain = gain[tried] + [_entropy(family, X, one) for one in joined] - _entropy(family, X, z)
+        gain = gain[tried] + [_entropy(blocks, one) for one in joined] - _entropy(blocks, z)
         best = int(gain.argmax())
         if gain[best] <= 0:
             break
@@ -228,14 +238,15 @@ def _joined(X: np.ndarray, z: np.ndarray, prior: Any) -> np.ndarray:
     return z
 
 
-def _entropy(family: GaussianDiagonal, X: np.ndarray, z: np.ndarray) -> float:
+def _entropy(blocks: Sequence[Block], z: np.ndarray) -> float:
     """Entropy of the labels given their clusters, summed over the rows."""
     K = int(z.max()) + 1
-    S, C = np.zeros((n_stats(family), K)), np.zeros((n_cache(family), K))
-    add_statistics(family, X, z, S)
-    refresh_clusters(family, S, C, K)
     L = np.tile(np.log(np.bincount(z)), (len(z), 1))
-    score_rows(family, X, np.arange(len(z)), C, L)
+    for block in blocks:
+        S, C = np.zeros((n_stats(block.family), K)), np.zeros((n_cache(block.family), K))
+        add_statistics(block.family, block.data, z, S)
+        refresh_clusters(block.family, S, C, K)
+        score_rows(block.family, block.data, np.arange(len(z)), C, L)
     return float(entropy_of_rows(L))
 
 

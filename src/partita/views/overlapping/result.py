@@ -27,8 +27,25 @@ class Arrangement(NamedTuple):
 
     blocks: Sequence[Block]  # with data
     where: Sequence[np.ndarray]  # block by block, the numbers of the columns in the table
-    order: np.ndarray  # numbers in the table of the columns of the sampler
+    numbers: Sequence[int]  # of the blocks, in the order of the sampler
     n_columns: int  # of the table
+
+    @property
+    def order(self) -> np.ndarray:
+        """Numbers in the table of the columns of the sampler."""
+        return np.concatenate([self.where[b] for b in self.numbers])
+
+    def by_block(self, Y: np.ndarray) -> list[np.ndarray]:
+        """Memberships [column of the sampler, view] as [position, view], block by block."""
+        ends = np.cumsum([len(self.where[b]) for b in self.numbers])[:-1]
+        found = dict(zip(self.numbers, np.split(Y, ends), strict=True))
+        return [found[b] for b in range(len(self.where))]
+
+    def by_column(self, Y: np.ndarray) -> np.ndarray:
+        """Memberships [column of the table, view]; a column is in the views of all its parts."""
+        out = np.zeros((self.n_columns, Y.shape[1]), bool)
+        np.logical_or.at(out, self.order, Y)
+        return out
 
 
 class OverlappingResult(NamedTuple):
@@ -64,16 +81,15 @@ def make_result(
     (full covariances) there is no polishing, and the best draw takes the place of the best state.
     """
     D, where = arrangement.n_columns, arrangement.where
-    draws = tuple(as_draw(table, draw, where, arrangement.order, D) for draw in drawn)
+    draws = tuple(as_draw(table.with_cells(draw.cells), draw, arrangement) for draw in drawn)
     if is_full:
         best = max(drawn, key=lambda draw: draw.log_joint).state
         polished = Polished([np.eye(int(z.max()) + 1)[z] for z in best.Z])
     else:
         polished = polish(table, best)
     views = _ranked_views(best, polished)
-    membership = np.zeros((D, best.n_views), bool)
-    membership[arrangement.order] = best.Y
-    membership = membership[:, views]
+    members = best.Y[:, views]
+    membership = arrangement.by_column(members)
     summary = summarize_views(draws, membership)
     labels = [polished.labels[v] for v in views]
     confidence = [polished.confidence[:, v] for v in views]
@@ -83,11 +99,11 @@ def make_result(
         if is_averaged and len(drawn_labels):
             labels[v] = one_partition(drawn_labels, "vi", rng)
             confidence[v] = row_confidence(drawn_labels, labels[v])
-    blocks = _averaged_blocks(table, drawn, arrangement.blocks)
+    blocks = _averaged_blocks(table, drawn, arrangement)
     view_labels = _stacked(labels, table.n_rows).astype(np.int64)
     mean_factors = mean_row_factors(draws, D)
     rest = with_mean_depths(remove_row_factors(blocks, where, mean_factors), draws)
-    factors = view_factors(rest, membership, view_labels, where)
+    factors = view_factors(rest, arrangement.by_block(members), view_labels, where)
     return OverlappingResult(
         draws,
         blocks,
@@ -110,14 +126,14 @@ def _ranked_views(best: OverlapState, polished: Polished) -> np.ndarray:
 
 
 def _averaged_blocks(
-    table: OverlapTable, drawn: Sequence[OverlapDraw], blocks: Sequence[Block]
+    table: OverlapTable, drawn: Sequence[OverlapDraw], arrangement: Arrangement
 ) -> Sequence[Block]:
     """The blocks with hyper-parameters averaged over the draws, where these are learned."""
     if table.combined is None:
-        return blocks
+        return arrangement.blocks
     families = average_families([draw.state.hyper.families for draw in drawn])
-    learned = {block.columns: family for block, family in zip(table.combined.blocks, families, strict=True)}
-    return [block._replace(family=learned.get(block.columns, block.family)) for block in blocks]
+    learned = dict(zip(arrangement.numbers[-len(families) :], families, strict=True))
+    return [block._replace(family=learned.get(b, block.family)) for b, block in enumerate(arrangement.blocks)]
 
 
 def _stacked(columns: list[np.ndarray], n_rows: int) -> np.ndarray:

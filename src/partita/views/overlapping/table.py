@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.engines.gibbs.split_merge import sample_labels
+from partita.families import Ties
 from partita.partitions import DirichletProcess
 from partita.views.depths import Depths, log_depth_volumes, log_depths, row_events, with_depths
-from partita.views.overlapping.additive import AdditiveColumns, AdditiveParameters, Effects
+from partita.views.overlapping.additive import AdditiveColumns, AdditiveParameters, Effects, read_reals
 from partita.views.overlapping.combinations import CombinationColumns, combination_labels
 from partita.views.overlapping.depths import depth_step
 from partita.views.overlapping.features import feature_step
 from partita.views.overlapping.state import OverlapState, by_views, log_joint
+from partita.views.real_columns import draw_tied
 
 MAX_LISTED_ADDITIVE, MAX_LISTED_COMBINED = 4000, 300  # sets of views whose scores are computed in advance
 
@@ -66,6 +68,7 @@ class OverlapTable(NamedTuple):
 
     additive: AdditiveColumns | None
     combined: CombinationColumns | None
+    ties: Ties | None = None  # of the additive columns
 
     @property
     def n_rows(self) -> int:
@@ -89,6 +92,18 @@ class OverlapTable(NamedTuple):
         Statistics of combinations need a pass over the data per set; additive columns need only small matrices.
         """
         return MAX_LISTED_ADDITIVE if self.combined is None else MAX_LISTED_COMBINED
+
+    def with_cells(self, X: np.ndarray | None) -> OverlapTable:
+        """The table with other values of the additive columns; None for the same."""
+        return self if X is None else self._replace(additive=read_reals(X))
+
+    def tie_step(self, state: OverlapState, rng: np.random.Generator) -> OverlapTable:
+        """Draw the tied values given drawn effects and noise; leaves the posterior invariant."""
+        if self.additive is None or self.ties is None:
+            return self
+        found, X = self.additive.parameters(state, state.hyper.effects, rng), self.additive.X
+        sd = np.broadcast_to(found.noise, X.shape)
+        return self.with_cells(draw_tied(X, self.ties.low, self.ties.high, X - found.residual, sd, rng))
 
     def deepened(self, hyper: OverlapHyper) -> CombinationColumns | None:
         """The columns with combinations, with the exposures of counts multiplied by the depths of the rows."""
