@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from partita.families import Block, GaussianDiagonal
 from partita.views.overlapping.additive import AdditiveScores, Effects, read_reals
 from partita.views.overlapping.features import draw_subset, subsets_up_to
 from partita.views.overlapping.polish import PolishedColumns, _joined, entropy_of_rows
@@ -135,6 +136,7 @@ def test_uncertain_clusters_are_not_joined(global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     z = np.append([0, 1], rng.integers(2, size=1998))
     X = 0.9 * (2.0 * z[:, None] - 1.0) + rng.normal(size=(2000, 2))
-    assert _joined(X, z, DirichletProcess(1.0)).max() == 1
+    blocks = [Block(GaussianDiagonal.default(2, k=0.3, a=2.0, b=2.0), X, ())]
+    assert _joined(blocks, z, DirichletProcess(1.0)).max() == 1
     cut = np.where((z == 1) & (rng.random(2000) < 0.5), 2, z)
-    assert np.array_equal(_joined(X, cut, DirichletProcess(1.0)) == z[0], z == z[0])
+    assert np.array_equal(_joined(blocks, cut, DirichletProcess(1.0)) == z[0], z == z[0])
