@@ -17,15 +17,21 @@ def random_labels(rng, n_views=V):
     return tuple(np.append([0, 1, 2], rng.integers(3, size=N - 3)) for _ in range(n_views))
 
 
-@pytest.fixture(params=["complete", "holes", "sizes"])
+@pytest.fixture(params=["complete", "holes", "sizes", "groups"])
 def columns(request, rng):
-    """Real columns and hyper-parameters: with two patterns of missing cells, or with row factors and sizes."""
+    """Real columns and hyper-parameters: with two patterns of missing cells, or with row factors and sizes.
+
+    "groups": a row factor of all columns, one of some, and missing cells.
+    """
     X = rng.normal(size=(N, D))
     effects = Effects(effect=2.0, b=0.4)
-    if request.param == "holes":
+    if request.param in ("holes", "groups"):
         X[::5, [1, 4]] = np.nan
     if request.param == "sizes":
         effects = effects._replace(rows=rng.normal(size=(N, 2)), gain=np.array([0.4, -0.2]), loading=0.7)
+    if request.param == "groups":
+        parts = np.array([[True] * D, [True] * 3 + [False] * (D - 3)])
+        effects = effects._replace(rows=rng.normal(size=(N, 2)), loading=0.7, parts=parts)
     return read_reals(X), effects
 
 
@@ -41,6 +47,8 @@ def direct_score(columns, effects, Z, d):
     seen = ~np.isnan(columns.X[:, d])
     W, x = design(Z, effects)[seen], columns.X[seen, d]
     variance = np.repeat([effects.effect, effects.center, effects.loading], [3 * len(Z), 1, effects.rank])
+    if effects.parts is not None:
+        variance[-effects.rank :] *= effects.parts[:, d]
     covariance = np.eye(len(x)) + (W * variance) @ W.T
     squares = x @ np.linalg.solve(covariance, x)
     return -0.5 * np.linalg.slogdet(covariance)[1] - (effects.a + 0.5 * len(x)) * np.log(
