@@ -7,7 +7,13 @@ import pytest
 
 from partita.engines.climb import moves, vb
 from partita.engines.climb.moves import deleted, merge_pairs, merged, smallest_clusters, with_moves
-from partita.engines.climb.seeding import SAMPLE, label_statistics, seed_parameters, seed_statistics
+from partita.engines.climb.seeding import (
+    SAMPLE,
+    _spread_out,
+    label_statistics,
+    seed_parameters,
+    seed_statistics,
+)
 from partita.engines.gibbs import split_merge as sm
 from partita.engines.gibbs import sweep
 from partita.engines.passes.rows import collect
@@ -163,6 +169,27 @@ def test_seeds_of_large_data_come_from_a_sample(global_random_seed):
         [Block(Categorical.default([3]), X, ("a",))], np.ones(N), 3, np.random.default_rng(global_random_seed)
     )
     np.testing.assert_array_equal(start.S[0][1:].sum(axis=1), 1.0)  # one of each level
+
+
+def test_few_seeds_are_compared_with_few_objects(rng):
+    """Most scores of pairs are never computed, unless there are so many seeds that each object is tried."""
+    X = rng.normal(size=(200, 2))
+    L = -((X[:, None] - X) ** 2).sum(axis=2)
+    asked = []
+
+    def scores(objects):
+        asked.extend(objects.tolist())
+        return L[:, objects]
+
+    def seeds(scores, K):
+        return _spread_out(np.diag(L), scores, np.ones(200), K, np.random.default_rng(0)).tolist()
+
+    few = seeds(scores, 5)
+    assert len(set(few)) == 5
+    assert len(asked) < 50
+    asked.clear()
+    assert len(set(seeds(scores, 60))) == 60
+    assert len(asked) == 200  # each object once
 
 
 # ---- merges that cannot be accepted ------------------------------------------------------------------------------

@@ -58,7 +58,13 @@ def noise_edge(R: np.ndarray) -> float:
 
 
 def may_be_mixed(labels: np.ndarray) -> bool:
-    """Whether a view has so many clusters of some size that it may mix a row factor with a view."""
+    """Whether a view has so many clusters of some size that it may mix a row factor with a view.
+
+    Examples
+    --------
+    >>> may_be_mixed(np.repeat([0, 1, 2, 3], 10)), may_be_mixed(np.repeat([0, 1, 2], 10))
+    (True, False)
+    """
     n_large = int((np.bincount(labels) > MIN_CLUSTER_SHARE * len(labels)).sum())
     return n_large >= MIN_MIXED_CLUSTERS
 
