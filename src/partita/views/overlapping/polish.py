@@ -26,7 +26,8 @@ from partita.views.overlapping.additive import read_reals
 from partita.views.overlapping.state import OverlapState, without_views
 from partita.views.overlapping.table import OverlapTable
 
-N_ITERATIONS = 15
+# With more iterations the labels of views of few columns drift: after 15 they fit planted views less well.
+N_ITERATIONS = 5
 PRIOR_ROWS = 10.0  # weight of the prior variance factor 1, in rows
 NO_SCORES = np.zeros((0, 0))
 

@@ -17,7 +17,7 @@ from partita.dispatch import kernel
 if TYPE_CHECKING:
     from partita.views.overlapping.additive import AdditiveColumns, Effects
 
-MAX_RECENT = 4  # products that are kept
+MAX_RECENT = 2  # products that are kept
 
 
 @kernel
