@@ -384,6 +384,21 @@ def test_units_do_not_matter(model, table):
 
 
 @pytest.mark.parametrize("estimator", BOTH)
+def test_resumed_chains_have_their_own_cells(estimator, table, tmp_path):
+    X, few = table[0][:100], {"n_chains": 1, "n_draws": 4, "burn_in": 4, "random_state": 0, "nuisance": 0}
+    whole = estimator(**few).fit(X)
+
+    def killed(progress):
+        if progress.iteration == 6:
+            raise MemoryError("killed")
+
+    with pytest.raises(MemoryError):
+        estimator(**few, resume=tmp_path, callback=killed).fit(X)
+    resumed = estimator(**few, resume=tmp_path).fit(X)
+    assert resumed.score_samples(X) == pytest.approx(whole.score_samples(X), abs=1e-12)
+
+
+@pytest.mark.parametrize("estimator", BOTH)
 def test_each_step_is_switched_off(estimator, table):
     X = table[0][:150]
     few = {**SHORT, "n_draws": 2, "burn_in": 0, "nuisance": 0}
