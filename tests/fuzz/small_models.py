@@ -27,6 +27,15 @@ MIXED = np.column_stack(
         (LABELS[:, 1] > 0).astype(object),
     ]
 )
+MANY = np.tile(NUMBERS, (3, 1)) + RNG.normal(size=(3 * N, 3))
+# many zeros, rounded, and with few values beside the lump: such columns are prepared in tables of this length
+SPENDING = np.column_stack(
+    [
+        np.where(RNG.random(3 * N) < 0.6, 0.0, MANY[:, 0]),
+        MANY[:, 1].round(),
+        np.where(np.arange(3 * N) < 3 * N - 5, 1.0, MANY[:, 2]),
+    ]
+)
 CHAIN = {"n_chains": 1, "n_draws": 2, "burn_in": 1, "random_state": 0}
 CLIMB = {"n_init": 1, "max_iter": 2, "random_state": 0}
 SEED = {"random_state": 0}
@@ -61,6 +70,8 @@ CASES: dict[str, tuple[str, dict[str, Any], Any]] = {
     "EnsembleClustering": ("EnsembleClustering", {"n_members": 3, "n_clusters": 2, **SEED}, NUMBERS),
     "CrossCat": ("CrossCat", CHAIN, MIXED),
     "OverlappingViews": ("OverlappingViews", {**CHAIN, "n_init": 1}, NUMBERS),
+    "CrossCat parts": ("CrossCat", CHAIN, SPENDING),
+    "OverlappingViews parts": ("OverlappingViews", {**CHAIN, "n_init": 1}, SPENDING),
     "OverlappingViews text": (
         "OverlappingViews",
         {**CHAIN, "n_init": 1, "kinds": "count", "exposure": "length"},

@@ -24,7 +24,7 @@ class Place(NamedTuple):
     position: int
 
 
-class Moments(NamedTuple):
+class CellMoments(NamedTuple):
     """Mean and standard deviation of cells in the user's units."""
 
     mean: np.ndarray
@@ -83,21 +83,21 @@ class ColumnParts:
             out += self.coding.log_slope(0, x)
         return out - np.log(self.column.scale) if self.is_scaled else out
 
-    def moments(self, means: np.ndarray, variances: np.ndarray) -> Moments:
+    def moments(self, means: np.ndarray, variances: np.ndarray) -> CellMoments:
         """Moments of normal values in the units of their family, for any shape; of other values unchanged."""
         sd = np.sqrt(variances)
         if self.coding is not None:
             mean, spread, _ = self.coding.moments(means.reshape(-1, 1), variances.reshape(-1, 1))
-            return Moments(mean.reshape(means.shape), spread.reshape(means.shape))
+            return CellMoments(mean.reshape(means.shape), spread.reshape(means.shape))
         if self.is_scaled:
-            return Moments(self.column.center + self.column.scale * means, self.column.scale * sd)
-        return Moments(means, sd)
+            return CellMoments(self.column.center + self.column.scale * means, self.column.scale * sd)
+        return CellMoments(means, sd)
 
-    def moments_beside(self) -> Moments:
+    def moments_beside(self) -> CellMoments:
         """Moments of the values beside the lump in all rows, which are one normal variable for all."""
         if self.is_lump_alone:
             assert self.lumps is not None
-            return Moments(self.lumps.centers, self.lumps.scales)
+            return CellMoments(self.lumps.centers, self.lumps.scales)
         return self.moments(np.zeros(1), np.ones(1))
 
     def values(self, drawn: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
