@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from partita import Mixture
+from partita import Agglomerative, CrossCat, Mixture, RelationalBlocks, SpectralClustering
 from partita.execution import device
 
 xp = pytest.importorskip("array_api_strict", reason="array-api-strict plays the device")
@@ -85,6 +85,14 @@ def test_labels_to_start_from_and_levels_not_seen(global_random_seed):
     there.set_params(handle_unknown="error")
     with pytest.raises(ValueError, match=r"'x0', row 0: .*99\.0.* was not seen at fit"):
         there.predict(on(X[:1]))
+
+
+@pytest.mark.parametrize("model", [Agglomerative(3), CrossCat(), RelationalBlocks(), SpectralClustering(3)])
+def test_estimators_that_do_not_run_there_say_which_do(model, rng):
+    with pytest.raises(
+        ValueError, match=r"the array is on .*device1.*: copy it to the host, .*Mixture, LatentClass"
+    ):
+        model.fit(on(codes(rng)))
 
 
 def test_the_default_is_an_engine_that_runs_on_the_device(global_random_seed):

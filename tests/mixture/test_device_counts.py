@@ -180,3 +180,8 @@ def test_models_of_the_host_that_a_device_cannot_apply_are_refused(global_random
     plain = Mixture(("gaussian", {"standardize": False}), inference="em", n_clusters=2, random_state=0).fit(X)
     with pytest.raises(ValueError, match="column 'x0' are coded before they are modeled"):
         plain.predict(on(X))
+    counts = rng.poisson(3.0, size=(200, 3)).astype(float)
+    asked = {"inference": "em", "n_clusters": 2, "exposure": "x2", "random_state": 0}
+    exposed = Mixture(kinds={"x[01]": "count", "x2": "real"}, **asked).fit(counts + 1.0)
+    with pytest.raises(ValueError, match="outliers= and exposure= are for tables on the host"):
+        exposed.predict(on(counts + 1.0))

@@ -131,9 +131,14 @@ def _check_asked(X: Any, settings: Settings) -> None:
             f"inference={settings.inference!r} does not run on a device: use {names_of('on_device')}, or move the "
             "table to the host"
         )
-    if settings.outliers or settings.exposure is not None:
-        raise ValueError("outliers= and exposure= are for tables on the host: move the table there")
+    refuse_on_host(bool(settings.outliers), settings.exposure is not None)
     _check_shape(X)
+
+
+def refuse_on_host(*on_host: bool) -> None:
+    """Refuse models with outliers or an exposure."""
+    if any(on_host):
+        raise ValueError("outliers= and exposure= are for tables on the host: move the table there")
 
 
 def _check_shape(X: Any) -> None:

@@ -29,7 +29,7 @@ from partita.execution.device import as_given, is_on_device, to_host
 from partita.fitting.chains import learns_concentration, resolve_sampling_prior
 from partita.fitting.choice import AUTO
 from partita.fitting.contract import Settings
-from partita.fitting.device import read_device_rows
+from partita.fitting.device import read_device_rows, refuse_on_host
 from partita.fitting.engines import ENGINES
 from partita.fitting.families import plan_families
 from partita.fitting.fitted_attributes import attributes_of, settle
@@ -514,6 +514,7 @@ class Mixture(
         if is_on_device(X):
             check_is_fitted(self)
             name = type(self).__name__
+            refuse_on_host(self._fitted.outliers is not None, self._fitted.exposure is not None)
             blocks = read_device_rows(X, self._fitted.blocks, self.schema_, self._handle_unknown, name)
             return blocks, int(X.shape[0])
         table = self._read_new(X, self._handle_unknown)

@@ -112,12 +112,25 @@ def _open_any(X: Any) -> Source:
     if frame is not None:
         return frame
     if hasattr(X, "__array__"):
-        return ArraySource(np.asarray(X))
+        return ArraySource(_array_on_host(X))
     if np.isscalar(X):
         return ArraySource(np.asarray(X))
     raise TypeError(
         f"cannot read a table from {type(X).__name__!r}; pass an array, a data frame or a list of rows"
     )
+
+
+def _array_on_host(X: Any) -> np.ndarray:
+    try:
+        return np.asarray(X)
+    except (TypeError, RuntimeError, ValueError, BufferError) as error:
+        place = str(getattr(X, "device", "cpu"))
+        if "cpu" in place.lower():
+            raise
+        raise ValueError(
+            f"the array is on {place}, which is not read here: copy it to the host, as by X.cpu() or X.get(). Mixture, "
+            "LatentClass, DPGaussian, DPMultinomial, MixtureConsensus and NBCE run on a device"
+        ) from error
 
 
 def _array_from_rows(rows: Sequence[Any]) -> np.ndarray:
