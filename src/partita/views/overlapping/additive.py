@@ -550,7 +550,7 @@ def read_reals(X: np.ndarray) -> AdditiveColumns:
         found.setdefault(np.packbits(seen[:, d]).tobytes(), []).append(d)
     patterns = tuple((np.array(columns), seen[:, columns[0]].astype(float)) for columns in found.values())
     return AdditiveColumns(
-        X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns, RecentProducts()
+        X, filled, (filled**2).sum(axis=0), seen.sum(axis=0).astype(float), patterns, RecentProducts([])
     )
 
 

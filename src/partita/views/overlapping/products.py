@@ -99,25 +99,24 @@ class Products(NamedTuple):
     G: list[np.ndarray]
 
 
-class RecentProducts:
+class RecentProducts(NamedTuple):
     """The latest products of labels, of which new ones take all parts that belong to the same labels.
 
     Labels are recognized as the same object (arrays of states are never changed in place), so most steps compute the
     parts of one view only. The numbers do not depend on what is kept.
     """
 
-    def __init__(self) -> None:
-        self.kept: tuple[Products, ...] = ()
+    kept: list[Products]  # changed in place
 
-    def __reduce__(self) -> tuple[type, tuple[()]]:
-        return RecentProducts, ()
+    def __reduce__(self) -> tuple[type, tuple[list]]:
+        return RecentProducts, ([],)
 
     def products(
         self, data: AdditiveColumns, Z: Sequence[np.ndarray], hyper: Effects
     ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
         """Offsets, ``W'X`` and ``W'W``."""
         old, where = None, [-1] * len(Z)
-        for one in self.kept:
+        for one in tuple(self.kept):  # chains in other threads may change it
             if one.rows is hyper.rows and one.gain is hyper.gain:
                 places = [_position(one.Z, z) for z in Z]
                 if old is None or places.count(-1) < where.count(-1):
@@ -125,7 +124,7 @@ class RecentProducts:
         if old is not None and len(old.Z) == len(Z) and where == list(range(len(Z))):
             return old[3:]
         found = self._computed(data, Z, hyper, old, where)
-        self.kept = (found, *self.kept[: MAX_RECENT - 1])
+        self.kept[:] = [found, *self.kept[: MAX_RECENT - 1]]
         return found[3:]
 
     @staticmethod
