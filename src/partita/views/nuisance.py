@@ -154,6 +154,11 @@ def log_row_volume(seen: np.ndarray, loadings: np.ndarray, precision: np.ndarray
     return float(0.5 * (P.shape[0] * P.shape[1] * LOG_2PI - np.linalg.slogdet(P)[1].sum()))
 
 
+def noise_edge(R: np.ndarray) -> float:
+    """Largest variance of a direction of independent columns of variance 1 (Marchenko and Pastur)."""
+    return (1.0 + math.sqrt(R.shape[1] / len(R))) ** 2
+
+
 def column_means(X: np.ndarray) -> np.ndarray:
     """Means of the observed cells of each column; 0 for a column without any.
 

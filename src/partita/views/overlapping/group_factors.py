@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from partita.labels import canonical
-from partita.views.nuisance import draw_row_factors
+from partita.views.nuisance import draw_row_factors, noise_edge
 from partita.views.overlapping.first_labels import group_columns, k_means, screen_columns
 
 MIN_GROUP, MAX_GROUP = (
@@ -28,12 +28,14 @@ MIN_GROUP_ROWS = 5  # per column of a group
 MAX_GROUP_RANK = 2  # factors of a group
 MAX_SCREENED = 400  # columns of a table in which groups are looked for
 NUMBERS_TRIED = (1, 2, 3, 4, 6, 8, 12)  # of clusters
+MAX_PLAIN_CLUSTERS = 4  # with which no factors are tried if they leave noise
 PATIENCE = 2  # larger numbers without a better criterion, after which no further ones are tried
-N_STARTS = 2  # of EM, from k-means on the columns and on whitened ones
+N_STARTS = 2  # of EM with factors, from k-means on the columns and on whitened ones
 N_EM_STEPS, N_FACTOR_STEPS = 40, 5
 MIN_EM_GAIN = 0.1  # nats by which an iteration of EM increases the log likelihood
+EDGE_MARGIN = 1.1  # by which a variance exceeds that of the largest direction of noise
 MIN_NOISE = 1e-3  # variance of a column beside its factors, of columns with variance 1
-NEAR_ROWS, N_NEAR_STEPS = 300, 10  # of the search for near pairs of rows
+NEAR_ROWS, N_NEAR_STEPS = 200, 10  # of the search for near pairs of rows
 NEAR_PAIRS_PER_ROW = 10
 
 
@@ -174,8 +176,11 @@ def choose_tied(A: np.ndarray, rng: np.random.Generator) -> TiedMixture:
     (1, 2)
     """
     white = A @ np.linalg.cholesky(np.linalg.inv(near_covariance(A)))
-    starts = [A, white] * N_STARTS
+    starts = [A, white]
     best = best_tied(A, 0, starts, rng)
+    if len(best.weights) <= MAX_PLAIN_CLUSTERS and leaves_noise(A, best):
+        return best  # many clusters may be pieces along a factor
+    starts = starts * N_STARTS
     for rank in range(1, min(MAX_GROUP_RANK, _most_factors(A.shape[1])) + 1):
         found = best_tied(A, rank, starts, rng)
         simpler = fit_tied(
@@ -185,6 +190,21 @@ def choose_tied(A: np.ndarray, rng: np.random.Generator) -> TiedMixture:
             break
         best = found
     return best
+
+
+def leaves_noise(A: np.ndarray, found: TiedMixture) -> bool:
+    """Whether no direction of the columns varies more inside clusters than a direction of independent noise does.
+
+    Examples
+    --------
+    >>> A = np.random.default_rng(0).normal(size=(300, 5))
+    >>> one = np.zeros(300, np.int64)
+    >>> leaves_noise(A, fit_tied(A, one, 0)), leaves_noise(A + A[:, [0]], fit_tied(A + A[:, [0]], one, 0))
+    (True, False)
+    """
+    rest = (A - found.means[found.labels]) / np.sqrt(found.noise)
+    largest = np.linalg.eigvalsh(rest.T @ rest / len(A))[-1]
+    return bool(largest < EDGE_MARGIN * noise_edge(rest))
 
 
 def _most_factors(n_columns: int) -> int:

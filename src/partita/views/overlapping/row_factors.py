@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita.labels import canonical
-from partita.views.nuisance import draw_row_factors, row_sizes
+from partita.views.nuisance import draw_row_factors, noise_edge, row_sizes
 from partita.views.overlapping.additive import AdditiveColumns, Effects, read_reals, set_rows
 from partita.views.overlapping.first_labels import independent_components, n_directions
-from partita.views.overlapping.group_factors import GroupFactors, find_group_factors
+from partita.views.overlapping.group_factors import EDGE_MARGIN, GroupFactors, find_group_factors
 from partita.views.overlapping.search import (
     MIN_CLUSTER_SHARE,
     MIN_GAIN,
@@ -37,7 +37,6 @@ MAX_VIEWS = 24  # during this search
 MAX_SEARCHED_ROWS, MAX_SEARCHED_COLUMNS = 1000, 100  # larger tables are sampled
 MIN_COLUMN_SHARE = 0.25  # effective share of the columns that have a part in a factor
 N_FACTOR_STEPS, N_EXTENSION_STEPS = 2, 5
-EDGE_MARGIN = 1.1  # by which a variance exceeds that of the largest direction of noise
 
 
 def broad_directions(R: np.ndarray) -> np.ndarray:
@@ -50,11 +49,6 @@ def broad_directions(R: np.ndarray) -> np.ndarray:
     n_parts = 1.0 / (V**4).sum(axis=1)
     chosen = (S**2 / len(R) > EDGE_MARGIN * noise_edge(R)) & (n_parts > MIN_COLUMN_SHARE * R.shape[1])
     return np.ascontiguousarray(U[:, chosen] * math.sqrt(len(R)))
-
-
-def noise_edge(R: np.ndarray) -> float:
-    """Largest variance of a direction of independent columns of variance 1 (Marchenko and Pastur)."""
-    return (1.0 + math.sqrt(R.shape[1] / len(R))) ** 2
 
 
 def may_be_mixed(labels: np.ndarray) -> bool:
