@@ -34,6 +34,7 @@ N_STARTS = 2  # of EM with factors, from k-means on the columns and on whitened 
 N_EM_STEPS, N_FACTOR_STEPS = 40, 5
 MIN_EM_GAIN = 0.1  # nats by which an iteration of EM increases the log likelihood
 EDGE_MARGIN = 1.1  # by which a variance exceeds that of the largest direction of noise
+MAX_CORRELATION = 5.0  # of factors of different groups, times the square root of the number of rows
 MIN_NOISE = 1e-3  # variance of a column beside its factors, of columns with variance 1
 NEAR_ROWS, N_NEAR_STEPS = 200, 10  # of the search for near pairs of rows
 NEAR_PAIRS_PER_ROW = 10
@@ -229,6 +230,8 @@ def find_group_factors(
 ) -> GroupFactors:
     """Row factors of the groups of dependent columns of a table.
 
+    There are none if those of different groups are correlated: then they are parts of a factor of all columns.
+
     Parameters
     ----------
     X : ndarray (n_rows, n_columns)
@@ -250,7 +253,7 @@ def find_group_factors(
     """
     N, D = X.shape
     R, rest = X[sampled], X.copy()
-    rows, parts, labels = [np.zeros((N, 0))], [], []
+    rows, parts, labels = [], [], []
     groups = group_columns(screen_columns(R), MIN_GROUP) if MIN_GROUP <= D <= MAX_SCREENED else []
     for group in groups:
         if len(group) > MAX_GROUP or len(R) < MIN_GROUP_ROWS * len(group) or is_late():
@@ -268,7 +271,31 @@ def find_group_factors(
             # what the means of the factors leave in the columns is still correlated
             drawn = draw_row_factors(raw, found.loadings, 1.0 / found.noise, rng)
             rest[:, group] -= drawn @ found.loadings * spread
-    return GroupFactors(np.hstack(rows), np.array(parts, bool).reshape(len(parts), D), rest, tuple(labels))
+    if not rows or are_correlated(rows):
+        return no_group_factors(X)
+    return GroupFactors(np.hstack(rows), np.array(parts, bool), rest, tuple(labels))
+
+
+def no_group_factors(X: np.ndarray) -> GroupFactors:
+    """The result for a table without such factors."""
+    return GroupFactors(np.zeros((len(X), 0)), np.zeros((0, X.shape[1]), bool), X, ())
+
+
+def are_correlated(rows: list[np.ndarray]) -> bool:
+    """Whether factors of different groups depend on each other, as parts of one factor of all columns do.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> one, other = rng.normal(size=(2, 500, 1))
+    >>> are_correlated([one, other]), are_correlated([one, other, one + other])
+    (False, True)
+    """
+    group = np.repeat(np.arange(len(rows)), [F.shape[1] for F in rows])
+    C = np.corrcoef(np.hstack(rows).T).reshape(len(group), len(group))
+    return bool(
+        np.abs(C[group[:, None] != group]).max(initial=0.0) > MAX_CORRELATION / math.sqrt(len(rows[0]))
+    )
 
 
 def place_in_tied(A: np.ndarray, found: TiedMixture) -> np.ndarray:

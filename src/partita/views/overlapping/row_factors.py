@@ -18,7 +18,12 @@ from partita.labels import canonical
 from partita.views.nuisance import draw_row_factors, noise_edge, row_sizes
 from partita.views.overlapping.additive import AdditiveColumns, Effects, read_reals, set_rows
 from partita.views.overlapping.first_labels import independent_components, n_directions
-from partita.views.overlapping.group_factors import EDGE_MARGIN, GroupFactors, find_group_factors
+from partita.views.overlapping.group_factors import (
+    EDGE_MARGIN,
+    GroupFactors,
+    find_group_factors,
+    no_group_factors,
+)
 from partita.views.overlapping.search import (
     MIN_CLUSTER_SHARE,
     MIN_GAIN,
@@ -235,19 +240,21 @@ def find_row_factors(
     if rank == 0 or (rank is None and N < MIN_ROWS):
         return NO_ROW_FACTORS
     rows, kept = _sampled(N, MAX_SEARCHED_ROWS, rng), _sampled(D, MAX_SEARCHED_COLUMNS, rng)
-    groups = find_group_factors(columns.X, rows, rng, is_late) if rank is None else None
-    rest = columns.X if groups is None else groups.rest
+    if rank is None:
+        groups = find_group_factors(columns.X, rows, rng.spawn(1)[0], is_late)
+    else:
+        groups = no_group_factors(columns.X)
     first = NO_ROW_FACTORS
     if rank is not None or D >= MIN_COLUMNS:
-        sample = read_reals(rest[np.ix_(rows, kept)])
+        sample = read_reals(groups.rest[np.ix_(rows, kept)])
         no_gain = np.zeros(0) if gain else None
         state = RowFactorSearch(sample, rng, max_per_column, rank, is_late, no_gain).run()
         effects = state.hyper.effects
         first = FirstRowFactors(effects.rows, effects.gain, state.Z)
         if effects.rows is not None and len(rows) < N:
-            F, Z = extend_rows(read_reals(rest[:, kept]), sample, state)
+            F, Z = extend_rows(read_reals(groups.rest[:, kept]), sample, state)
             first = FirstRowFactors(F, effects.gain, Z)
-    return first if groups is None or not len(groups.parts) else _with_groups(first, groups, len(rows) < N)
+    return _with_groups(first, groups, len(rows) < N) if len(groups.parts) else first
 
 
 def _with_groups(first: FirstRowFactors, groups: GroupFactors, is_sample: bool) -> FirstRowFactors:
