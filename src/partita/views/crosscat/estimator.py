@@ -355,6 +355,7 @@ class CrossCat(ReadsSample, ViewsEstimator):
                 rows=first.rows,
                 gain=first.gain,
                 parts=first.parts,
+                groups=first.groups,
                 depths=self._first_depths(layout, request),
             )
             rng = as_generator(request.rngs[0].integers(2**32))

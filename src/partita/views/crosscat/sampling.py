@@ -16,7 +16,7 @@ from partita.views.crosscat import search, vb
 from partita.views.crosscat.chain import Snapshot, ViewsChain, ViewSnapshot, take_snapshot, views_sampler
 from partita.views.crosscat.depths import layout_with
 from partita.views.crosscat.layout import Layout
-from partita.views.crosscat.row_factors import first_factors, without_row_factors
+from partita.views.crosscat.row_factors import first_factors, real_columns, without_row_factors
 from partita.views.crosscat.starts import start_from_screening
 from partita.views.crosscat.state import CrossCatPlan, ViewsState
 from partita.views.depths import Depths
@@ -55,6 +55,9 @@ class CrossCatRequest(NamedTuple):
     rows: np.ndarray | None = None  # row factors at the start; None for none
     gain: np.ndarray | None = None  # their gains at the start; None for a model in which all gains are 0
     parts: np.ndarray | None = None  # [rank, real column]: columns with a part in each of them; None for all
+    groups: tuple[
+        tuple[np.ndarray, np.ndarray], ...
+    ] = ()  # real columns (bool) and labels of groups with factors
     depths: Depths | None = None  # depths at the start
     longest: int = CHECKS[-1]  # iterations of chains that do not agree
 
@@ -173,7 +176,10 @@ def _screened(
         layout = without_row_factors(layout, factors)
     layout = layout_with(layout, request.depths)
     first = request.view_concentration or FIRST_CONCENTRATION
-    state = start_from_screening(layout, plan, request.rngs[number], view_concentration=first, **how)
+    reals = real_columns(layout)
+    known = [(reals[own], z) for own, z in request.groups]
+    rng = request.rngs[number]
+    state = start_from_screening(layout, plan, rng, view_concentration=first, known=known, **how)
     return state._replace(factors=factors, depths=request.depths)
 
 

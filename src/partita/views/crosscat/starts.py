@@ -17,6 +17,7 @@ from partita.engines.gibbs import chain
 from partita.engines.gibbs.starts import find_start
 from partita.families import Counts, n_rows
 from partita.families.sized_noise import Sized
+from partita.labels import canonical
 from partita.partitions import DirichletProcess
 from partita.views.crosscat.chain import column_step
 from partita.views.crosscat.layout import Layout, view_blocks
@@ -29,6 +30,7 @@ MAX_BINS, MIN_ROWS_PER_BIN = 5, 20
 MAX_LEVELS = 8  # of a column of codes; the rarer ones are pooled
 MAX_EXCESS = 1e6  # before the average over the columns of units
 MIN_UNITS_APART = 5  # a smaller group would keep the many clusters that its rows start from
+LEAST_OVERLAP = 0.5  # of columns, for labels that are known
 N_START_ITERATIONS, START_ROWS = (
     12,
     600,
@@ -153,6 +155,17 @@ def _allowed(layout: Layout, units: list[int]) -> list[list[int]]:
     return parts
 
 
+def overlap(a: np.ndarray, b: np.ndarray) -> float:
+    """Share of two sets of columns that is common to both.
+
+    Examples
+    --------
+    >>> overlap(np.array([0, 1, 2]), np.array([1, 2, 3]))
+    0.5
+    """
+    return len(np.intersect1d(a, b)) / len(np.union1d(a, b))
+
+
 def start_from_screening(
     layout: Layout,
     plan: CrossCatPlan,
@@ -161,10 +174,13 @@ def start_from_screening(
     min_excess: float = MIN_EXCESS,
     apart: bool = False,
     view_concentration: float = 1.0,
+    known: Sequence[tuple[np.ndarray, np.ndarray]] = (),
 ) -> ViewsState:
     """A start: views from screening a sample of the rows, row partitions from a short chain in each view.
 
     ``min_excess`` is the dependence that makes a group; with ``apart`` the short chains start from many clusters.
+    ``known`` are columns and labels of groups with row factors of their own. Given the first values of such factors, a
+    short chain would divide clusters along them, so most columns of such a group take its labels.
     """
     N = n_rows(layout.blocks[0].data)
     rows = np.sort(rng.choice(N, MAX_SCREENED_ROWS, replace=False)) if N > MAX_SCREENED_ROWS else np.arange(N)
@@ -173,8 +189,12 @@ def start_from_screening(
     labels, priors = [], []
     for units in dependent + independent:
         z, prior = np.zeros(N, np.int64), DirichletProcess(plan.concentration or 1.0)
-        if units in dependent:
-            blocks = view_blocks(layout, reference, columns_in(layout, units))
+        columns = columns_in(layout, units)
+        given = next((labels for own, labels in known if overlap(own, columns) > LEAST_OVERLAP), None)
+        if given is not None:
+            z = canonical(given)
+        elif units in dependent:
+            blocks = view_blocks(layout, reference, columns)
             schedule = chain.Schedule(
                 learn_concentration=plan.rows.learn_concentration,
                 learn_likelihood=plan.rows.learn_likelihood,

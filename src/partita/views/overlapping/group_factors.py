@@ -221,6 +221,12 @@ class GroupFactors(NamedTuple):
     rest: np.ndarray  # [row, column]: the table minus what is due to drawn factors
     labels: tuple[np.ndarray, ...]  # of the rows, in each group with factors
 
+    @property
+    def labeled(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+        """The columns (bool) of each group with factors, and its labels."""
+        columns = list(dict.fromkeys(tuple(part) for part in self.parts.tolist()))
+        return tuple((np.array(own), z) for own, z in zip(columns, self.labels, strict=True))
+
 
 def find_group_factors(
     X: np.ndarray,

@@ -216,6 +216,8 @@ class FirstRowFactors(NamedTuple):
     views: tuple[np.ndarray, ...] = ()  # labels of the rows in the views that were found with them
     # [rank, column] bool: columns that have a part in each row factor; None: all have a part in all
     parts: np.ndarray | None = None
+    # for each group of columns with row factors of its own: its columns (bool), and labels of the rows
+    groups: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
 
 
 NO_ROW_FACTORS = FirstRowFactors(None, None)
@@ -268,7 +270,7 @@ def _with_groups(first: FirstRowFactors, groups: GroupFactors, is_sample: bool) 
     known = [canonical(z) for z in groups.labels if np.ptp(z) > 0]
     new = [z for z in views if all(label_similarity(z, other) <= MIN_MERGE_NMI for other in known)]
     rows = np.ascontiguousarray(np.hstack([rows, groups.rows]))
-    return FirstRowFactors(rows, gain, (*known, *new), parts)
+    return FirstRowFactors(rows, gain, (*known, *new), parts, groups.labeled)
 
 
 def _sampled(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
