@@ -28,7 +28,7 @@ from partita.views.crosscat.state import CrossCatPlan, ViewsState, columns_in, r
 from partita.views.crosscat.tied_cells import tie_step
 from partita.views.nuisance import safe_sizes
 
-CHAIN_MOVE_SHARE = 0.1  # births per unit, and merges or splits per view, in an iteration of a chain
+BIRTHS_PER_UNIT, MERGES_PER_VIEW = 0.05, 0.1  # proposals in an iteration of a chain, at most
 
 
 class ViewSnapshot(NamedTuple):
@@ -149,8 +149,8 @@ def as_plain_columns(block: Any, live: Any, which: np.ndarray, z: np.ndarray, or
 def chain_plan(plan: CrossCatPlan) -> CrossCatPlan:
     """The plan of the iterations after the start, which has proposed births and merges for all units and views."""
     return plan._replace(
-        births_per_unit=min(plan.births_per_unit, CHAIN_MOVE_SHARE),
-        merges_per_view=min(plan.merges_per_view, CHAIN_MOVE_SHARE),
+        births_per_unit=min(plan.births_per_unit, BIRTHS_PER_UNIT),
+        merges_per_view=min(plan.merges_per_view, MERGES_PER_VIEW),
     )
 
 

@@ -25,7 +25,7 @@ MIN_GROUP, MAX_GROUP = (
     30,
 )  # columns; two have no factor beside their clusters, many have those of all columns
 MIN_GROUP_ROWS = 5  # per column of a group
-MAX_GROUP_RANK = 2  # factors of a group
+MAX_GROUP_ROWS, MAX_GROUP_RANK = 500, 2  # rows with which the factors of a group are chosen, and their number
 MAX_SCREENED = 400  # columns of a table in which groups are looked for
 NUMBERS_TRIED = (1, 2, 3, 4, 6, 8, 12)  # of clusters
 MAX_PLAIN_CLUSTERS = 4  # with which no factors are tried if they leave noise
@@ -259,6 +259,7 @@ def find_group_factors(
     """
     N, D = X.shape
     R, rest = X[sampled], X.copy()
+    some = np.linspace(0, len(R) - 1, min(len(R), MAX_GROUP_ROWS)).astype(int)
     rows, parts, labels = [], [], []
     groups = group_columns(screen_columns(R), MIN_GROUP) if MIN_GROUP <= D <= MAX_SCREENED else []
     for group in groups:
@@ -267,7 +268,7 @@ def find_group_factors(
         center, spread = np.nanmean(R[:, group], axis=0), np.nanstd(R[:, group], axis=0)
         spread = np.where(spread > 0, spread, 1.0)
         A = (X[:, group] - center) / spread
-        found = choose_tied(np.nan_to_num(A[sampled]), rng)
+        found = choose_tied(np.nan_to_num(A[sampled[some]]), rng)
         if found.rank:
             z = place_in_tied(A, found)
             labels.append(z)
