@@ -176,12 +176,12 @@ def choose_tied(A: np.ndarray, rng: np.random.Generator) -> TiedMixture:
     >>> found.rank, len(found.weights)
     (1, 2)
     """
-    white = A @ np.linalg.cholesky(np.linalg.inv(near_covariance(A)))
-    starts = [A, white]
-    best = best_tied(A, 0, starts, rng)
+    best = best_tied(A, 0, [A], rng)
     if len(best.weights) <= MAX_PLAIN_CLUSTERS and leaves_noise(A, best):
         return best  # many clusters may be pieces along a factor
-    starts = starts * N_STARTS
+    white = A @ np.linalg.cholesky(np.linalg.inv(near_covariance(A)))
+    starts = [A, white] * N_STARTS
+    best = max(best, best_tied(A, 0, starts, rng), key=lambda one: one.criterion)
     for rank in range(1, min(MAX_GROUP_RANK, _most_factors(A.shape[1])) + 1):
         found = best_tied(A, rank, starts, rng)
         simpler = fit_tied(
